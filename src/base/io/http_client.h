@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * http_client.h: the only file that sees libcurl. One request, bounded answer. Also mail by SMTP.
+ * Redirects are never followed. Threads may call it at the same time.
+ */
+#ifndef SL_HTTP_CLIENT_H
+#define SL_HTTP_CLIENT_H
+#include "base/core/buf.h"
+#include "base/core/err.h"
+
+struct http_req {
+    const char *method; /* "GET" */
+    const char *url;    /* http://, https://, or http+unix:/path/to.sock:/v1/x */
+    const char *const *headers; /* "Name: value", NULL-ended, or NULL */
+    const char *body;           /* or NULL */
+    size_t body_n;
+    const char *ca_file; /* trust this CA or self-signed certificate, or NULL */
+    int timeout_ms;      /* whole request; 0: 30 s */
+    struct sl_buf *out;  /* answer body; its max bounds it */
+    int status;          /* result */
+    char content_type[96], etag[96], idempotent_replay[8]; /* result headers, "" when absent */
+    /* Streaming (SSE): called per chunk instead of filling out; return non-zero to stop. */
+    int (*chunk)(void *arg, const char *p, size_t n);
+    void *chunk_arg;
+};
+/* 0 when an HTTP answer arrived, whatever its status; SL_UNAVAILABLE or SL_TIMEOUT otherwise. */
+int http_do(struct http_req *r, struct sl_err *err);
+/* url: smtp://host:port or smtps://...; text is the whole RFC 5322 message. */
+int mail_send(const char *url, const char *from, const char *to, const char *text,
+              struct sl_err *err);
+#endif
