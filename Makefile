@@ -1,10 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-# The front door. meson does the building; this file names the packages and the programs' ways to run.
+# The front door. meson does the building; this file names the packages, once, and the ways to run.
 BUILD ?= build
+SAN   ?= build-san
 
-PKG_BUILD = gcc make meson ninja-build pkg-config libc6-dev
+# What each job needs on Debian 12. `make deps` installs all of it, `make deps-demo` the first three lists.
+PKG_BUILD = gcc libc6-dev make meson ninja-build pkg-config \
+            libarchive-dev libcmocka-dev libcurl4-gnutls-dev libgnutls28-dev libjansson-dev \
+            libmicrohttpd-dev libsodium-dev libsqlite3-dev
+PKG_RUN   = ca-certificates crun dropbear-bin e2fsprogs erofs-utils iproute2 kmod nftables openssh-client \
+            procps util-linux xz-utils zstd
+PKG_IMAGE = mmdebstrap debian-archive-keyring
+PKG_TEST  = python3 sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
+            debootstrap git file
+PKG_PORT  = hipcc libamdhip64-dev rocm-device-libs clang-19 lld-19 clang-tools-19
+PKG_BENCH = nginx-light wrk postgresql-15 postgresql-contrib
+
+.PHONY: build deps deps-demo demo demo-stop test san bench torture fuzz mutants man install clean help
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 $(BUILD)/build.ninja:
 	meson setup $(BUILD)
-.PHONY: build
+
+help:
+	@echo 'make              build everything into $(BUILD)/'
+	@echo 'make deps         install all packages (Debian 12, root); deps-demo: what the demo needs'
+	@echo 'make demo         the whole story on this machine: price, sign-up, instance, bill (root)'
+	@echo 'make demo-stop    stop what the demo left running'
+	@echo 'make test         every test; ends with "N passed, N failed"'
+	@echo 'make bench torture fuzz mutants      see CONTRIBUTING.md'
+	@echo 'make man          regenerate man pages and shell completions'
+	@echo 'make install      DESTDIR= and PREFIX= are honoured; clean removes the build trees'
+
+# apt only when something is missing, so that this is quick (and needs no network) the second time.
+define install_packages
+	@missing=; for p in $(1); do \
+	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then echo "installing:$$missing"; \
+	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; \
+	else echo "packages: all present"; fi
+endef
+deps:
+	$(call install_packages,$(PKG_BUILD) $(PKG_RUN) $(PKG_IMAGE) $(PKG_TEST) $(PKG_PORT) $(PKG_BENCH))
+deps-demo:
+	$(call install_packages,$(PKG_BUILD) $(PKG_RUN) $(PKG_IMAGE))
+
+demo: deps-demo
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
+	ninja -C $(BUILD) demo-programs
+	BUILD=$(BUILD) scripts/demo.sh
+demo-stop:
+	BUILD=$(BUILD) scripts/demo.sh stop
+
+test: build
+	BUILD=$(BUILD) SAN=$(SAN) tests/run
+san:
+	@test -f $(SAN)/build.ninja || meson setup $(SAN) -Db_sanitize=address,undefined >/dev/null
+	ninja -C $(SAN)
+bench torture fuzz mutants: build
+	BUILD=$(BUILD) SAN=$(SAN) tests/run --$@
+
+# Man pages and completions are printed by the programs and kept in the tree (tests/docs checks them).
+man: build
+	scripts/generate.sh $(BUILD)
+
+PREFIX ?= /usr/local
+install:
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix $(PREFIX)
+	meson configure $(BUILD) --prefix $(PREFIX)
+	meson install -C $(BUILD)
+clean:
+	rm -rf $(BUILD) $(SAN)
