@@ -37,6 +37,7 @@ enum {
     API_MAIN_HEADER = 64, /* kind HEADER: the library's main header */
     API_V2_ONLY = 128,    /* cuBLAS: the name has a HIP target through its _v2 form only */
     API_MIOPEN = 256,     /* its roc target is MIOpen's (--miopen), not a roc* library's (--roc) */
+    API_DROP = 1024,      /* a header that HIP does without: its include line goes */
     API_EXTRA = 512       /* not in HIPIFY's tables: NCCL, NVTX, NVML, Thrust, newer headers */
 };
 
@@ -53,12 +54,57 @@ struct api {
     const char *note; /* advice of one sentence, or "" */
 };
 
+/* Argument rules of a function: what a call's arguments need besides the new name. */
+enum api_target { API_TO_HIP, API_TO_ROC, API_TO_MIOPEN };
+enum api_action {
+    API_ARG_SYMBOL,       /* wrap in HIP_SYMBOL() */
+    API_ARG_CAST_POINTER, /* wrap in reinterpret_cast<const void*>() */
+    API_ARG_CAST_SIZE,    /* wrap in reinterpret_cast<size_t*>() */
+    API_ARG_ADD,          /* put value before argument arg */
+    API_ARG_SET,          /* replace it by value */
+    API_ARG_REMOVE,
+    API_ARG_COPY, /* repeat it before argument to */
+    API_ARG_MOVE, /* put count arguments from arg before argument to instead */
+    API_ARG_NAME, /* the function's name becomes value */
+    API_ACTIONS
+};
+struct api_rule {
+    enum api_target target;
+    enum api_action action;
+    int argc; /* only calls with this many arguments; 0: any */
+    int arg, to, count;
+    const char *value;
+};
+
 /* The id of a name, 0..api_count()-1, or -1. One hash and one comparison. */
 int api_find(const char *name, size_t n);
+/* The same for names that mean work (another name, or no target); others may give -1. The first two
+ * bytes reject nearly every identifier of ordinary code. */
+static inline int api_match(const char *name, size_t n)
+{
+    extern const uint64_t api_starts[1024];
+    if (n < 2)
+        return -1;
+    uint32_t bit = (uint32_t)(unsigned char)name[0] << 8 | (unsigned char)name[1];
+    return api_starts[bit >> 6] >> (bit & 63) & 1 ? api_find(name, n) : -1;
+}
 int api_count(void);
 void api_get(int id, struct api *ret);
+/* Single fields, for the hot path. */
+unsigned api_flags(int id);
+enum api_kind api_kind(int id);
+const char *api_hip(int id); /* "" when there is none */
+const char *api_roc(int id);
+/* Rule number k (from 0) of a function; false past the last. */
+bool api_rule(int id, int k, struct api_rule *ret);
+
 const char *api_kind_name(enum api_kind k);
-/* 50200 -> "5.2.0", 0 -> "". */
+/* Statistics group by topic ("memory", "stream", "include" ...); topics are numbered
+ * 0..api_topics()-1. */
+int api_topic(int id);
+int api_topic_count(void);
+const char *api_topic_name(int topic);
+/* 50200 -> "5.2.0", 0 -> "". Returns out. */
 const char *api_version(uint32_t v, char out[16]);
 /* "5.7", "6.3.1", "12.6" -> 50700 ...; 0 when it is none. */
 uint32_t api_version_parse(const char *text);
