@@ -6,7 +6,7 @@
  *     if (proc_run(&(struct proc){.argv = argv, .timeout_s = 60}, err) < 0) ...
  *
  * argv[0] is looked up in PATH. The child gets /dev/null as stdin (or `input`), an environment of PATH,
- * HOME, LANG=C.UTF-8 plus `env`, its own process group, and no descriptors but 0-2 and `keep_fds`.
+ * HOME, LANG=C.UTF-8 plus `env`, its own process group, and no descriptors but 0-2.
  */
 #ifndef SL_PROC_H
 #define SL_PROC_H

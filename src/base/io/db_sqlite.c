@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The only file that sees SQLite. One connection does all writes and all checkpoints (3.40.1 has the
+ * WAL-reset bug, which needs two); read connections only read.
+ */
+#include "base/core/mem.h"
+#include "base/io/db.h"
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <time.h>
+
+enum {
+    READERS_MAX = 16,
+    STMTS_MAX = 256,        /* cached statements per connection; SQL texts are constants, so few */
+    BATCH_MAX = 256,        /* functions in one commit */
+    CHECKPOINT_EVERY = 256, /* commits between passive checkpoints */
+};
+
+struct stmt {
+    const char *sql; /* the constant's address is the key; text compared on a miss */
+    sqlite3_stmt *s;
+    bool busy;
+};
+struct db_c {
+    sqlite3 *h;
+    struct db *db;
+    struct stmt stmts[STMTS_MAX];
+    int n_stmts;
+    bool writing;
+};
+struct job {
+    db_fn *fn;
+    void *arg;
+    struct sl_err *err;
+    int rc;
+    bool done;
+    struct job *next;
+};
+struct db {
+    bool inline_writes;
+    struct db_c writer;
+    pthread_mutex_t inline_lock;
+    struct db_c readers[READERS_MAX];
+    int n_readers;
+    bool reader_busy[READERS_MAX];
+    pthread_mutex_t read_lock;
+    pthread_cond_t read_free;
+    /* the queue of writes; guarded by write_lock */
+    pthread_mutex_t write_lock;
+    pthread_cond_t work, finished;
+    struct job *first, *last;
+    bool stop;
+    pthread_t thread;
+    struct db_stats stats; /* guarded by write_lock */
+};
+
+static int fail_sqlite(struct db_c *c, int rc, const char *what, struct sl_err *err)
+{
+    const char *msg = sqlite3_errmsg(c->h);
+    switch (rc & 0xff) {
+    case SQLITE_CONSTRAINT:
+        return sl_fail(err, SL_CONFLICT, "%s: %s", what, msg);
+    case SQLITE_FULL:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+        return sl_fail(err, SL_STORAGE_FULL, "the database cannot be written: %s; free space or "
+                                             "repair the disk", msg);
+    case SQLITE_IOERR:
+        return sl_fail(err, SL_STORAGE_FULL, "the database disk fails: %s", msg);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return sl_fail(err, SL_INTEGRITY, "the database file is damaged: %s", msg);
+    default:
+        return sl_fail(err, SL_INTERNAL, "%s: %s", what, msg);
+    }
+}
+
+/* ---- statements ---- */
+static struct stmt *stmt_get(struct db_c *c, const char *sql, struct sl_err *err)
+{
+    for (int i = 0; i < c->n_stmts; i++)
+        if (!c->stmts[i].busy && (c->stmts[i].sql == sql || sl_streq(c->stmts[i].sql, sql)))
+            return &c->stmts[i];
+    struct stmt *st = NULL;
+    if (c->n_stmts < STMTS_MAX)
+        st = &c->stmts[c->n_stmts];
+    for (int i = 0; !st && i < c->n_stmts; i++)
+        if (!c->stmts[i].busy)
+            st = &c->stmts[i]; /* full: replace one that is not in use */
+    SL_ASSERT(st != NULL);
+    sqlite3_stmt *s;
+    int rc = sqlite3_prepare_v3(c->h, sql, -1, SQLITE_PREPARE_PERSISTENT, &s, NULL);
+    if (rc != SQLITE_OK) {
+        fail_sqlite(c, rc, sql, err);
+        return NULL;
+    }
+    if (st == &c->stmts[c->n_stmts])
+        c->n_stmts++;
+    else
+        sqlite3_finalize(st->s), free((char *)st->sql);
+    *st = (struct stmt){sl_strdup(sql), s, false};
+    return st;
+}
+
+static void bind_all(sqlite3_stmt *s, const char *types, va_list ap)
+{
+    for (int i = 1; *types; types++, i++) {
+        int rc = SQLITE_OK;
+        switch (*types) {
+        case 'i':
+            rc = sqlite3_bind_int64(s, i, va_arg(ap, int64_t));
+            break;
+        case 't': {
+            const char *t = va_arg(ap, const char *);
+            rc = t ? sqlite3_bind_text(s, i, t, -1, SQLITE_TRANSIENT) : sqlite3_bind_null(s, i);
+            break;
+        }
+        case 'b': {
+            const void *p = va_arg(ap, const void *);
+            size_t n = va_arg(ap, size_t);
+            rc = sqlite3_bind_blob64(s, i, p, n, SQLITE_TRANSIENT);
+            break;
+        }
+        default:
+            SL_ASSERT(!"unknown parameter letter");
+        }
+        SL_ASSERT(rc == SQLITE_OK);
+    }
+}
+
+static struct stmt *stmt_bound(struct db_c *c, const char *sql, const char *types, va_list ap,
+                               struct sl_err *err)
+{
+    struct stmt *st = stmt_get(c, sql, err);
+    if (!st)
+        return NULL;
+    SL_ASSERT(sqlite3_bind_parameter_count(st->s) == (int)strlen(types));
+    SL_ASSERT(c->writing || sqlite3_stmt_readonly(st->s));
+    bind_all(st->s, types, ap);
+    return st;
+}
+
+static void stmt_rest(struct stmt *st)
+{
+    sqlite3_reset(st->s);
+    sqlite3_clear_bindings(st->s);
+    st->busy = false;
+}
+
+static int exec_va(struct db_c *c, int64_t *ret_changed, const char *sql, const char *types,
+                   va_list ap, struct sl_err *err)
+{
+    struct stmt *st = stmt_bound(c, sql, types, ap, err);
+    if (!st)
+        return -1;
+    int rc;
+    do
+        rc = sqlite3_step(st->s);
+    while (rc == SQLITE_ROW);
+    int result = rc == SQLITE_DONE ? 0 : fail_sqlite(c, rc, sql, err);
+    if (ret_changed)
+        *ret_changed = sqlite3_changes64(c->h);
+    stmt_rest(st);
+    return result;
+}
+
+int db_exec(struct db_c *c, struct sl_err *err, const char *sql, const char *types, ...)
+{
+    va_list ap;
+    va_start(ap, types);
+    int rc = exec_va(c, NULL, sql, types, ap, err);
+    va_end(ap);
+    return rc;
+}
+
+int db_exec_n(struct db_c *c, int64_t *ret_changed, struct sl_err *err, const char *sql,
+              const char *types, ...)
+{
+    va_list ap;
+    va_start(ap, types);
+    int rc = exec_va(c, ret_changed, sql, types, ap, err);
+    va_end(ap);
+    return rc;
+}
+
+static int query_va(struct db_c *c, struct db_q *q, const char *sql, const char *types, va_list ap,
+                    struct sl_err *err)
+{
+    *q = (struct db_q){NULL, c};
+    struct stmt *st = stmt_bound(c, sql, types, ap, err);
+    if (!st)
+        return -1;
+    st->busy = true;
+    q->stmt = st->s; /* the cache array may not move, but a slot is found again by its statement */
+    return 0;
+}
+
+int db_query(struct db_c *c, struct db_q *q, struct sl_err *err, const char *sql, const char *types,
+             ...)
+{
+    va_list ap;
+    va_start(ap, types);
+    int rc = query_va(c, q, sql, types, ap, err);
+    va_end(ap);
+    return rc;
+}
+
+int db_next(struct db_q *q, struct sl_err *err)
+{
+    int rc = sqlite3_step(q->stmt);
+    if (rc == SQLITE_ROW)
+        return 1;
+    return rc == SQLITE_DONE ? 0 : fail_sqlite(q->c, rc, sqlite3_sql(q->stmt), err);
+}
+
+void db_done(struct db_q *q)
+{
+    if (!q->stmt)
+        return;
+    for (int i = 0; i < q->c->n_stmts; i++)
+        if (q->c->stmts[i].s == q->stmt)
+            stmt_rest(&q->c->stmts[i]);
+    q->stmt = NULL;
+}
+
+static int row_va(struct db_c *c, struct db_q *q, const char *sql, const char *types, va_list ap,
+                  struct sl_err *err)
+{
+    int rc = query_va(c, q, sql, types, ap, err);
+    if (rc == 0)
+        rc = db_next(q, err);
+    if (rc <= 0)
+        db_done(q);
+    return rc;
+}
+
+int db_row(struct db_c *c, struct db_q *q, struct sl_err *err, const char *sql, const char *types,
+           ...)
+{
+    va_list ap;
+    va_start(ap, types);
+    int rc = row_va(c, q, sql, types, ap, err);
+    va_end(ap);
+    return rc;
+}
+
+int db_value(struct db_c *c, int64_t otherwise, int64_t *ret, struct sl_err *err, const char *sql,
+             const char *types, ...)
+{
+    struct db_q q;
+    va_list ap;
+    va_start(ap, types);
+    int rc = row_va(c, &q, sql, types, ap, err);
+    va_end(ap);
+    *ret = rc > 0 && !db_null(&q, 0) ? db_int(&q, 0) : otherwise;
+    if (rc > 0)
+        db_done(&q);
+    return rc < 0 ? -1 : 0;
+}
+
+int64_t db_int(struct db_q *q, int col)
+{
+    return sqlite3_column_int64(q->stmt, col);
+}
+
+const char *db_text(struct db_q *q, int col)
+{
+    const char *t = (const char *)sqlite3_column_text(q->stmt, col);
+    return t ? t : "";
+}
+
+const void *db_blob(struct db_q *q, int col, size_t *ret_n)
+{
+    const void *p = sqlite3_column_blob(q->stmt, col);
+    *ret_n = (size_t)sqlite3_column_bytes(q->stmt, col);
+    return p;
+}
+
+bool db_null(struct db_q *q, int col)
+{
+    return sqlite3_column_type(q->stmt, col) == SQLITE_NULL;
+}
+
+/* ---- transactions ---- */
+static int control(struct db_c *c, const char *sql, struct sl_err *err)
+{
+    return db_exec(c, err, sql, "");
+}
+
+/* A commit that fails leaves the truth unknown: stop, and recover from the log at the next start. */
+static void must(struct db_c *c, const char *sql)
+{
+    struct sl_err err = {0};
+    if (control(c, sql, &err) < 0) {
+        fprintf(stderr, "<0>db.fatal statement=\"%s\" error=\"%s\"\n", sql, err.msg);
+        abort();
+    }
+}
+
+static int64_t mono_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static void run_one(struct db_c *c, struct job *j)
+{
+    must(c, "SAVEPOINT one");
+    j->rc = j->fn(c, j->arg, j->err);
+    SL_ASSERT(j->rc == 0 || j->rc == -1);
+    for (int i = 0; i < c->n_stmts; i++)
+        SL_ASSERT(!c->stmts[i].busy); /* a query was left open: db_done is missing */
+    if (sqlite3_get_autocommit(c->h)) { /* the engine rolled everything back (disk full) */
+        j->rc = -1;
+        return;
+    }
+    if (j->rc < 0)
+        must(c, "ROLLBACK TO one");
+    must(c, "RELEASE one");
+}
+
+static void fail_all(struct job *jobs, const struct sl_err *why)
+{
+    for (struct job *j = jobs; j; j = j->next) {
+        j->rc = -1;
+        *j->err = *why;
+    }
+}
+
+/* Commits the batch. When the disk is full the whole batch is rolled back and says so. */
+static bool commit(struct db *db, struct job *jobs)
+{
+    struct db_c *c = &db->writer;
+    struct sl_err err = {0};
+    int64_t t0 = mono_us();
+    if (sqlite3_get_autocommit(c->h)) {
+        sl_fail(&err, SL_STORAGE_FULL, "the database disk is full; nothing was changed");
+        fail_all(jobs, &err);
+        return false;
+    }
+    if (control(c, "COMMIT", &err) < 0) {
+        if (err.code != SL_STORAGE_FULL) {
+            fprintf(stderr, "<0>db.fatal statement=COMMIT error=\"%s\"\n", err.msg);
+            abort();
+        }
+        int rc = sqlite3_extended_errcode(c->h);
+        if ((rc & 0xff) == SQLITE_IOERR) {
+            fprintf(stderr, "<0>db.fatal statement=COMMIT error=\"%s\"\n", err.msg);
+            abort(); /* a failed fsync: the pages on disk are unknown */
+        }
+        if (!sqlite3_get_autocommit(c->h))
+            must(c, "ROLLBACK");
+        fail_all(jobs, &err);
+        return false;
+    }
+    db->stats.commit_us_total += mono_us() - t0;
+    return true;
+}
+
+static int run_batch(struct db *db, struct job *jobs)
+{
+    int n = 0;
+    struct sl_err err = {0};
+    if (control(&db->writer, "BEGIN IMMEDIATE", &err) < 0) {
+        fail_all(jobs, &err);
+        return 0;
+    }
+    for (struct job *j = jobs; j; j = j->next, n++) {
+        run_one(&db->writer, j);
+        if (sqlite3_get_autocommit(db->writer.h))
+            break;
+    }
+    commit(db, jobs);
+    if (++db->stats.commits % CHECKPOINT_EVERY == 0)
+        sqlite3_wal_checkpoint_v2(db->writer.h, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return n;
+}
+
+static void *writer_main(void *arg)
+{
+    struct db *db = arg;
+    pthread_mutex_lock(&db->write_lock);
+    for (;;) {
+        while (!db->first && !db->stop)
+            pthread_cond_wait(&db->work, &db->write_lock);
+        if (!db->first)
+            break;
+        struct job *batch = db->first, *end = batch;
+        for (int n = 1; n < BATCH_MAX && end->next; n++)
+            end = end->next;
+        db->first = end->next;
+        if (!db->first)
+            db->last = NULL;
+        end->next = NULL;
+        pthread_mutex_unlock(&db->write_lock);
+        int n = run_batch(db, batch);
+        pthread_mutex_lock(&db->write_lock);
+        db->stats.writes += n;
+        if (n > db->stats.batch_max)
+            db->stats.batch_max = n;
+        for (struct job *j = batch, *next; j; j = next) {
+            next = j->next; /* the waiter owns j from `done` on */
+            j->done = true;
+        }
+        pthread_cond_broadcast(&db->finished);
+    }
+    pthread_mutex_unlock(&db->write_lock);
+    return NULL;
+}
+
+int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
+{
+    struct job j = {.fn = fn, .arg = arg, .err = err};
+    if (db->inline_writes) {
+        pthread_mutex_lock(&db->inline_lock);
+        db->stats.writes += run_batch(db, &j);
+        pthread_mutex_unlock(&db->inline_lock);
+        return j.rc;
+    }
+    pthread_mutex_lock(&db->write_lock);
+    SL_ASSERT(!db->stop);
+    if (db->last)
+        db->last->next = &j;
+    else
+        db->first = &j;
+    db->last = &j;
+    pthread_cond_signal(&db->work);
+    while (!j.done)
+        pthread_cond_wait(&db->finished, &db->write_lock);
+    pthread_mutex_unlock(&db->write_lock);
+    return j.rc;
+}
+
+int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
+{
+    pthread_mutex_lock(&db->read_lock);
+    int i;
+    for (;;) {
+        for (i = 0; i < db->n_readers && db->reader_busy[i]; i++)
+            ;
+        if (i < db->n_readers)
+            break;
+        pthread_cond_wait(&db->read_free, &db->read_lock);
+    }
+    db->reader_busy[i] = true;
+    pthread_mutex_unlock(&db->read_lock);
+    struct db_c *c = &db->readers[i];
+    int rc = control(c, "BEGIN", err);
+    if (rc == 0) {
+        rc = fn(c, arg, err);
+        for (int k = 0; k < c->n_stmts; k++)
+            SL_ASSERT(!c->stmts[k].busy);
+        must(c, "ROLLBACK");
+    }
+    pthread_mutex_lock(&db->read_lock);
+    db->reader_busy[i] = false;
+    pthread_cond_signal(&db->read_free);
+    pthread_mutex_unlock(&db->read_lock);
+    return rc;
+}
+
+/* ---- open, migrate, close ---- */
+static int open_one(struct db *db, struct db_c *c, const char *path, bool writer,
+                    struct sl_err *err)
+{
+    int flags = writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
+    int rc = sqlite3_open_v2(path, &c->h, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    c->db = db;
+    if (rc != SQLITE_OK)
+        return sl_fail(err, SL_STORAGE_FULL, "cannot open the database %s: %s; check that the "
+                       "directory exists and is writable", path,
+                       c->h ? sqlite3_errmsg(c->h) : "no memory");
+    sqlite3_busy_timeout(c->h, 10000);
+    static const char *const setup[] = {
+        "PRAGMA journal_mode = WAL",        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",         "PRAGMA wal_autocheckpoint = 0",
+        "PRAGMA trusted_schema = OFF",      "PRAGMA cell_size_check = ON",
+        "PRAGMA cache_size = -32768",
+    };
+    for (size_t i = 0; i < SL_COUNT(setup); i++) {
+        rc = sqlite3_exec(c->h, setup[i], NULL, NULL, NULL);
+        if (rc != SQLITE_OK)
+            return fail_sqlite(c, rc, setup[i], err);
+    }
+    if (!writer && sqlite3_exec(c->h, "PRAGMA query_only = ON", NULL, NULL, NULL) != SQLITE_OK)
+        return fail_sqlite(c, SQLITE_ERROR, "query_only", err);
+    c->writing = writer;
+    return 0;
+}
+
+static int migrate_one(struct db_c *c, const char *text, int to, struct sl_err *err)
+{
+    char set[64];
+    snprintf(set, sizeof set, "PRAGMA user_version = %d", to);
+    int rc = sqlite3_exec(c->h, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(c->h, text, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(c->h, set, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(c->h, "COMMIT", NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        return 0;
+    fail_sqlite(c, rc, "migration", err);
+    sqlite3_exec(c->h, "ROLLBACK", NULL, NULL, NULL);
+    return -1;
+}
+
+static int migrate(struct db_c *c, const char *const *migrations, struct sl_err *err)
+{
+    int64_t have;
+    int want = 0;
+    while (migrations && migrations[want])
+        want++;
+    if (db_value(c, 0, &have, err, "PRAGMA user_version", "") < 0)
+        return -1;
+    if (have > want)
+        return sl_fail(err, SL_CONFLICT, "the database has schema version %lld, this program knows "
+                       "%d; use the newer program or restore a backup", (long long)have, want);
+    for (int v = (int)have; v < want; v++)
+        if (migrate_one(c, migrations[v], v + 1, err) < 0)
+            return -1;
+    return 0;
+}
+
+int db_open(const struct db_options *o, const char *const *migrations, struct db **ret_db,
+            struct sl_err *err)
+{
+    SL_ASSERT(sqlite3_threadsafe());
+    struct db *db = sl_alloc(sizeof *db);
+    db->inline_writes = o->inline_writes;
+    db->n_readers = o->readers ? o->readers : 4;
+    SL_ASSERT(db->n_readers <= READERS_MAX);
+    pthread_mutex_init(&db->inline_lock, NULL);
+    pthread_mutex_init(&db->read_lock, NULL);
+    pthread_mutex_init(&db->write_lock, NULL);
+    pthread_cond_init(&db->read_free, NULL);
+    pthread_cond_init(&db->work, NULL);
+    pthread_cond_init(&db->finished, NULL);
+    int rc = open_one(db, &db->writer, o->path, true, err);
+    if (rc == 0)
+        rc = migrate(&db->writer, migrations, err);
+    for (int i = 0; rc == 0 && i < db->n_readers; i++)
+        rc = open_one(db, &db->readers[i], o->path, false, err);
+    if (rc == 0 && !db->inline_writes)
+        SL_ASSERT(pthread_create(&db->thread, NULL, writer_main, db) == 0);
+    if (rc < 0) {
+        db->inline_writes = true; /* no thread to stop */
+        db_close(db);
+        return -1;
+    }
+    *ret_db = db;
+    return 0;
+}
+
+static void close_one(struct db_c *c)
+{
+    for (int i = 0; i < c->n_stmts; i++) {
+        sqlite3_finalize(c->stmts[i].s);
+        free((char *)c->stmts[i].sql);
+    }
+    sqlite3_close(c->h);
+}
+
+void db_close(struct db *db)
+{
+    if (!db)
+        return;
+    if (!db->inline_writes) {
+        pthread_mutex_lock(&db->write_lock);
+        db->stop = true;
+        pthread_cond_signal(&db->work);
+        pthread_mutex_unlock(&db->write_lock);
+        pthread_join(db->thread, NULL);
+    }
+    for (int i = 0; i < db->n_readers; i++)
+        close_one(&db->readers[i]);
+    close_one(&db->writer);
+    pthread_mutex_destroy(&db->inline_lock);
+    pthread_mutex_destroy(&db->read_lock);
+    pthread_mutex_destroy(&db->write_lock);
+    pthread_cond_destroy(&db->read_free);
+    pthread_cond_destroy(&db->work);
+    pthread_cond_destroy(&db->finished);
+    free(db);
+}
+
+void db_stats_get(struct db *db, struct db_stats *ret)
+{
+    pthread_mutex_lock(&db->write_lock);
+    *ret = db->stats;
+    pthread_mutex_unlock(&db->write_lock);
+}
+
+static int backup_fn(struct db_c *c, void *arg, struct sl_err *err)
+{
+    return db_exec(c, err, "VACUUM INTO ?1", "t", (const char *)arg);
+}
+
+int db_backup(struct db *db, const char *path, struct sl_err *err)
+{
+    struct db_c *c = NULL;
+    pthread_mutex_lock(&db->read_lock); /* VACUUM INTO cannot run in a transaction: borrow a reader */
+    int i;
+    for (;;) {
+        for (i = 0; i < db->n_readers && db->reader_busy[i]; i++)
+            ;
+        if (i < db->n_readers)
+            break;
+        pthread_cond_wait(&db->read_free, &db->read_lock);
+    }
+    db->reader_busy[i] = true;
+    pthread_mutex_unlock(&db->read_lock);
+    c = &db->readers[i];
+    c->writing = true; /* it writes another file, not ours */
+    int rc = backup_fn(c, (void *)path, err);
+    c->writing = false;
+    pthread_mutex_lock(&db->read_lock);
+    db->reader_busy[i] = false;
+    pthread_cond_signal(&db->read_free);
+    pthread_mutex_unlock(&db->read_lock);
+    return rc;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http_client.h"
+#include "base/core/mem.h"
+#include <curl/curl.h>
+#include <pthread.h>
+#include <strings.h>
+
+static void init_once(void)
+{
+    SL_ASSERT(curl_global_init(CURL_GLOBAL_DEFAULT) == 0);
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+    struct http_req *r = arg;
+    if (r->chunk)
+        return r->chunk(r->chunk_arg, p, size * n) == 0 ? size * n : 0;
+    if (r->out) {
+        sl_buf_add(r->out, p, size * n);
+        if (r->out->over)
+            return 0;
+    }
+    return size * n;
+}
+
+static void take_header(const char *line, size_t n, const char *name, char *out, size_t out_n)
+{
+    size_t k = strlen(name);
+    if (n <= k || strncasecmp(line, name, k) != 0 || line[k] != ':')
+        return;
+    line += k + 1, n -= k + 1;
+    while (n && (*line == ' ' || *line == '\t'))
+        line++, n--;
+    while (n && (line[n - 1] == '\r' || line[n - 1] == '\n' || line[n - 1] == ' '))
+        n--;
+    snprintf(out, out_n, "%.*s", (int)(n < out_n ? n : out_n - 1), line);
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *arg)
+{
+    struct http_req *r = arg;
+    take_header(p, size * n, "content-type", r->content_type, sizeof r->content_type);
+    take_header(p, size * n, "etag", r->etag, sizeof r->etag);
+    take_header(p, size * n, "idempotent-replay", r->idempotent_replay, sizeof r->idempotent_replay);
+    return size * n;
+}
+
+static int curl_failed(CURLcode rc, const char *detail, const char *url, struct sl_err *err)
+{
+    enum sl_code code = rc == CURLE_OPERATION_TIMEDOUT ? SL_TIMEOUT : SL_UNAVAILABLE;
+    return sl_fail(err, code, "%.120s does not answer: %.180s", url,
+                   *detail ? detail : curl_easy_strerror(rc));
+}
+
+/* "http+unix:/path/to.sock:/v1/x" -> socket path and "http://localhost/v1/x". */
+static const char *unix_url(const char *url, char **ret_socket)
+{
+    const char *p = url + strlen("http+unix:"), *colon = strchr(p, ':');
+    if (!colon)
+        return NULL;
+    *ret_socket = sl_strndup(p, (size_t)(colon - p));
+    return sl_asprintf("http://localhost%s", colon + 1);
+}
+
+static void set_options(CURL *c, struct http_req *r, const char *url, struct curl_slist *headers,
+                        char *detail)
+{
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_PROXY, "");
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, detail);
+    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, r->method);
+    if (sl_streq(r->method, "HEAD"))
+        curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+    if (r->body) {
+        curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_n);
+        curl_easy_setopt(c, CURLOPT_POSTFIELDS, r->body);
+    }
+    long ms = r->timeout_ms ? r->timeout_ms : 30000;
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, ms < 10000 ? ms : 10000L);
+    if (r->chunk) {
+        curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, 60L);
+    } else {
+        curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, ms);
+    }
+    if (r->ca_file) {
+        curl_easy_setopt(c, CURLOPT_CAINFO, r->ca_file);
+        curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
+    }
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, r);
+    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(c, CURLOPT_HEADERDATA, r);
+}
+
+int http_do(struct http_req *r, struct sl_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_once);
+    SL_AUTO_FREE char *socket_path = NULL;
+    SL_AUTO_FREE char *own_url = NULL;
+    const char *url = r->url;
+    if (sl_starts(url, "http+unix:")) {
+        own_url = (char *)unix_url(url, &socket_path);
+        if (!own_url)
+            return sl_fail_at(err, SL_INVALID, "url", "url: \"%.100s\" has no :/path part", url);
+        url = own_url;
+    }
+    CURL *c = curl_easy_init();
+    SL_ASSERT(c != NULL);
+    struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
+    if (r->body)
+        headers = curl_slist_append(headers, "Content-Type: application/json");
+    for (const char *const *h = r->headers; h && *h; h++)
+        headers = curl_slist_append(headers, *h);
+    char detail[CURL_ERROR_SIZE] = "";
+    r->content_type[0] = r->etag[0] = r->idempotent_replay[0] = 0;
+    set_options(c, r, url, headers, detail);
+    if (socket_path)
+        curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, socket_path);
+    CURLcode rc = curl_easy_perform(c);
+    long status = 0;
+    curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+    r->status = (int)status;
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(c);
+    if (rc == CURLE_WRITE_ERROR && r->chunk)
+        return 0; /* the caller asked to stop */
+    if (rc == CURLE_WRITE_ERROR)
+        return sl_fail(err, SL_TOO_LARGE, "%.120s answers with more than %zu bytes", url,
+                       r->out ? r->out->max : 0);
+    return rc == CURLE_OK ? 0 : curl_failed(rc, detail, url, err);
+}
+
+struct upload {
+    const char *p;
+    size_t n;
+};
+
+static size_t on_upload(char *to, size_t size, size_t n, void *arg)
+{
+    struct upload *u = arg;
+    size_t take = size * n < u->n ? size * n : u->n;
+    memcpy(to, u->p, take);
+    u->p += take, u->n -= take;
+    return take;
+}
+
+int mail_send(const char *url, const char *from, const char *to, const char *text,
+              struct sl_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_once);
+    CURL *c = curl_easy_init();
+    SL_ASSERT(c != NULL);
+    char detail[CURL_ERROR_SIZE] = "";
+    struct upload u = {text, strlen(text)};
+    struct curl_slist *rcpt = curl_slist_append(NULL, to);
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, detail);
+    curl_easy_setopt(c, CURLOPT_MAIL_FROM, from);
+    curl_easy_setopt(c, CURLOPT_MAIL_RCPT, rcpt);
+    curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(c, CURLOPT_READFUNCTION, on_upload);
+    curl_easy_setopt(c, CURLOPT_READDATA, &u);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, 30000L);
+    CURLcode rc = curl_easy_perform(c);
+    curl_slist_free_all(rcpt);
+    curl_easy_cleanup(c);
+    return rc == CURLE_OK ? 0 : curl_failed(rc, detail, url, err);
+}
