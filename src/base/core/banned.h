@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * banned.h: calls that have no place here do not compile. Force-included by meson into our own code.
- * Each has a better sibling: snprintf/sl_buf, sl_str_cut, sl_parse_i64, gmtime_r through ts_format,
- * getrandom through env, proc_run instead of a shell.
+ * banned.h: calls that have no place here do not compile. Force-included by meson into our own
+ * code. Each has a better sibling: snprintf/sl_buf, sl_str_cut, sl_parse_i64, gmtime_r through
+ * ts_format, getrandom through env, proc_run instead of a shell.
  */
 #ifndef SL_BANNED_H
 #define SL_BANNED_H

@@ -7,8 +7,8 @@
  *     if (b.over) ...            too long: contents are cut, the flag is sticky
  *     sl_buf_free(&b);
  *
- * The bytes are always followed by a NUL that is not counted. Appending past the maximum never fails
- * loudly: it sets `over`, which the one who uses the result checks once.
+ * The bytes are always followed by a NUL that is not counted. Appending past the maximum never
+ * fails loudly: it sets `over`, which the one who uses the result checks once.
  */
 #ifndef SL_BUF_H
 #define SL_BUF_H
@@ -28,12 +28,16 @@ void sl_buf_add(struct sl_buf *b, const void *p, size_t n);
 void sl_buf_adds(struct sl_buf *b, const char *s);
 void sl_buf_addc(struct sl_buf *b, char c);
 void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Makes room for n more bytes and returns where to write them (then add to b->n), or NULL if over. */
+/* Makes room for n more bytes and returns where to write them (then add to b->n), or NULL if over.
+ */
 char *sl_buf_reserve(struct sl_buf *b, size_t n);
 void sl_buf_clear(struct sl_buf *b); /* keeps the memory */
 void sl_buf_free(struct sl_buf *b);
 /* The text, never NULL. Borrowed. */
-static inline const char *sl_buf_str(const struct sl_buf *b) { return b->p ? b->p : ""; }
+static inline const char *sl_buf_str(const struct sl_buf *b)
+{
+    return b->p ? b->p : "";
+}
 
 /* A borrowed slice; not NUL-terminated. */
 struct sl_str {
@@ -41,12 +45,18 @@ struct sl_str {
     size_t n;
 };
 #define SL_STR(literal) ((struct sl_str){(literal), sizeof(literal) - 1})
-static inline struct sl_str sl_str(const char *s) { return (struct sl_str){s, strlen(s)}; }
+static inline struct sl_str sl_str(const char *s)
+{
+    return (struct sl_str){s, strlen(s)};
+}
 static inline bool sl_str_eq(struct sl_str a, struct sl_str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
-static inline bool sl_streq(const char *a, const char *b) { return strcmp(a, b) == 0; }
+static inline bool sl_streq(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
 static inline bool sl_starts(const char *s, const char *prefix)
 {
     return strncmp(s, prefix, strlen(prefix)) == 0;

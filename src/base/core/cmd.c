@@ -107,7 +107,7 @@ static int parse_opt(struct parse *p, int argc, char **argv, int *i)
     if (!o)
         return usage(p->prog, "unknown option", a);
     if (o->kind == CMD_FLAG)
-        return value ? usage(p->prog, "this option takes no value", a)
+        return value              ? usage(p->prog, "this option takes no value", a)
                : !is_long && a[2] ? usage(p->prog, "give one letter an option", a)
                                   : opt_store(p, o, base, NULL);
     if (!is_long && a[2])
@@ -171,8 +171,8 @@ static int parse_all(struct parse *p, int argc, char **argv)
             continue;
         }
         p->argv[p->argc++] = argv[i];
-        if (p->verb || (p->argc == 1 && is_group(p->prog, argv[i]) && i + 1 < argc &&
-                        argv[i + 1][0] != '-'))
+        if (p->verb ||
+            (p->argc == 1 && is_group(p->prog, argv[i]) && i + 1 < argc && argv[i + 1][0] != '-'))
             continue;
         if (p->argc >= 1 && sl_streq(p->argv[0], "help"))
             continue;
@@ -370,8 +370,9 @@ void cmd_completion(const struct cmd_program *prog, FILE *out)
     if (!prog->verbs->name[0])
         completion_words(prog->verbs->opts, out);
     completion_words(prog->globals, out);
-    fprintf(out,
-            "\" ;;\n    esac\n    mapfile -t COMPREPLY < <(compgen -W \"$list\" -f -- \"$cur\")\n}\n"
-            "complete -F _%s %s\n",
-            fn, prog->name);
+    fprintf(
+        out,
+        "\" ;;\n    esac\n    mapfile -t COMPREPLY < <(compgen -W \"$list\" -f -- \"$cur\")\n}\n"
+        "complete -F _%s %s\n",
+        fn, prog->name);
 }

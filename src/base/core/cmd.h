@@ -12,9 +12,10 @@
  *     const struct cmd_program prog = {"starlease", "rent GPU servers", verbs, global_opts};
  *     return cmd_main(&prog, argc, argv, &globals);
  *
- * A value of kind TEXT is stored as `const char *` (borrowed from argv), INT as int64_t, FLAG as bool,
- * LIST as struct cmd_list. Options may stand anywhere before `--`, unless the verb sets stop_at_arg
- * (then the first positional ends them: `run IMAGE ls -l`). Usage errors go to stderr, exit status 2.
+ * A value of kind TEXT is stored as `const char *` (borrowed from argv), INT as int64_t, FLAG as
+ * bool, LIST as struct cmd_list. Options may stand anywhere before `--`, unless the verb sets
+ * stop_at_arg (then the first positional ends them: `run IMAGE ls -l`). Usage errors go to stderr,
+ * exit status 2.
  */
 #ifndef SL_CMD_H
 #define SL_CMD_H
@@ -34,16 +35,16 @@ struct cmd_opt {
     const char *name; /* long name without dashes */
     char letter;      /* or 0 */
     enum cmd_kind kind;
-    const char *arg;  /* shown in help: "FILE" */
-    const char *help; /* one line; ends with the default where there is one */
+    const char *arg;            /* shown in help: "FILE" */
+    const char *help;           /* one line; ends with the default where there is one */
     const char *const *choices; /* NULL-ended list of allowed values, or NULL */
     size_t offset;              /* into the options struct of the verb (or of the globals) */
 };
 
 struct cmd_verb {
-    const char *name;  /* may be two words: "image import" */
-    const char *args;  /* positional arguments for help: "LEASE [COMMAND...]" or "" */
-    const char *help;  /* one line */
+    const char *name;           /* may be two words: "image import" */
+    const char *args;           /* positional arguments for help: "LEASE [COMMAND...]" or "" */
+    const char *help;           /* one line */
     const struct cmd_opt *opts; /* may be NULL */
     size_t opts_size;           /* size of the options struct */
     /* Returns the exit status. argv holds the positional arguments only. */
@@ -56,7 +57,8 @@ struct cmd_verb {
 
 struct cmd_program {
     const char *name, *help;
-    const struct cmd_verb *verbs; /* ended by a zero row; a program without verbs has one with name "" */
+    const struct cmd_verb
+        *verbs; /* ended by a zero row; a program without verbs has one with name "" */
     const struct cmd_opt *globals;
     size_t globals_size;
     const char *man_tail; /* extra man sections (EXIT STATUS, FILES ...) in man source, or NULL */

@@ -60,8 +60,7 @@ int sl_fail_errno(struct sl_err *err, int errnum, const char *fmt, ...)
     va_end(ap);
     size_t n = strlen(err->msg);
     char reason[128];
-    snprintf(err->msg + n, sizeof err->msg - n, ": %s",
-             strerror_r(errnum, reason, sizeof reason));
+    snprintf(err->msg + n, sizeof err->msg - n, ": %s", strerror_r(errnum, reason, sizeof reason));
     return -1;
 }
 

@@ -2,16 +2,17 @@
  *
  * err.h: the one error type.
  *
- * Every function that can fail takes a `struct sl_err *err` as its last argument and returns 0, or -1
- * with *err filled. The object lives on the caller's stack; nothing is allocated, nothing to free.
+ * Every function that can fail takes a `struct sl_err *err` as its last argument and returns 0, or
+ * -1 with *err filled. The object lives on the caller's stack; nothing is allocated, nothing to
+ * free.
  *
  *     struct sl_err err = {0};
  *     if (volume_create(tx, &req, &err) < 0)
  *         return sl_fail(...)           or just   return -1;   when err was passed through
  *
- * One table (err.c) maps a code to its name on the wire, HTTP status, CLI exit status and zh/en title.
- * A message is one sentence that names the field, the value and the remedy. Programming errors are not
- * errors: they are SL_ASSERT, which stays on in production. Out of memory aborts.
+ * One table (err.c) maps a code to its name on the wire, HTTP status, CLI exit status and zh/en
+ * title. A message is one sentence that names the field, the value and the remedy. Programming
+ * errors are not errors: they are SL_ASSERT, which stays on in production. Out of memory aborts.
  */
 #ifndef SL_ERR_H
 #define SL_ERR_H

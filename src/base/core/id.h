@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * id.h: ids are a typed prefix and a UUIDv7 (RFC 9562) in 26 characters of Crockford base32, lower case:
- * "lea_06f1k2..." They sort by creation time.
+ * id.h: ids are a typed prefix and a UUIDv7 (RFC 9562) in 26 characters of Crockford base32, lower
+ * case: "lea_06f1k2..." They sort by creation time.
  *
  * Prefixes in use: acc account, tok token, key SSH key, idn identity, mod model, prv price version,
  * quo quote, lea lease, vol volume, img image, nod node, opn operation, evt event, txn transaction,

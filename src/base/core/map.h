@@ -13,7 +13,8 @@ struct sl_map {
     size_t n, cap;
     uint64_t seed;
 };
-/* {0} is an empty map. Returns the value's place (NULL inside when new). Valid until the next put. */
+/* {0} is an empty map. Returns the value's place (NULL inside when new). Valid until the next put.
+ */
 void **sl_map_put(struct sl_map *m, const char *key, size_t key_n);
 void *sl_map_get(const struct sl_map *m, const char *key, size_t key_n); /* NULL when absent */
 /* Walks: *it starts at 0; returns the key or NULL at the end. Order is not defined. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mem.h: allocation that cannot fail (it aborts: all truth is in the database), an arena for work that
- * is freed as a whole (a request, a file being ported), and cleanup attributes.
+ * mem.h: allocation that cannot fail (it aborts: all truth is in the database), an arena for work
+ * that is freed as a whole (a request, a file being ported), and cleanup attributes.
  *
  *     SL_AUTO_FREE char *path = sl_strdup(x);
  *     SL_AUTO_CLOSE int fd = open(...);
@@ -32,7 +32,10 @@ char *sl_arena_printf(struct sl_arena *a, const char *fmt, ...)
 /* Frees everything; the arena may be used again. */
 void sl_arena_free(struct sl_arena *a);
 
-static inline void sl_auto_free(void *p) { free(*(void **)p); }
+static inline void sl_auto_free(void *p)
+{
+    free(*(void **)p);
+}
 static inline void sl_auto_close(int *fd)
 {
     if (*fd >= 0)

@@ -37,8 +37,8 @@ int money_parse(const char *text, const char *field, int64_t *ret_micro, struct 
     *ret_micro = neg ? -v : v;
     return 0;
 range:
-    return sl_fail_at(err, SL_INVALID, field, "%s: \"%.40s\" is out of range; at most 9000000000000",
-                      field, text);
+    return sl_fail_at(err, SL_INVALID, field,
+                      "%s: \"%.40s\" is out of range; at most 9000000000000", field, text);
 }
 
 const char *money_format_rounded(int64_t micro, int decimals, char out[SL_MONEY_TEXT])

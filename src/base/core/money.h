@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * money.h: amounts are int64 micro-units (1 CNY = 1,000,000) and a currency code. No floating point.
+ * money.h: amounts are int64 micro-units (1 CNY = 1,000,000) and a currency code. No floating
+ * point.
  *
- * The charge for t whole seconds at a rate of r micro-units per hour is R(r * t / 3600), where R rounds
- * half away from zero. What a running lease owes for (t1, t2] is R(r*t2) - R(r*t1), counted from the
- * start of its segment, so any split of an interval charges the same total (docs/money.md, rule M3).
+ * The charge for t whole seconds at a rate of r micro-units per hour is R(r * t / 3600), where R
+ * rounds half away from zero. What a running lease owes for (t1, t2] is R(r*t2) - R(r*t1), counted
+ * from the start of its segment, so any split of an interval charges the same total (docs/money.md,
+ * rule M3).
  */
 #ifndef SL_MONEY_H
 #define SL_MONEY_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * sm.h: a lifecycle as a table. Each state lists the states it may move to, whether it bills, its
- * deadline and what happens when the deadline passes. The move itself (state column + event row in one
- * transaction) is server/lifecycle.h; nothing else may write a state column (tidy test).
+ * deadline and what happens when the deadline passes. The move itself (state column + event row in
+ * one transaction) is server/lifecycle.h; nothing else may write a state column (tidy test).
  *
  *     static const struct sm_state lease_states[] = {
- *         [LEASE_PLACED] = {"placed", SM_TO(LEASE_STARTING) | SM_TO(LEASE_FAILED), false, 60, LEASE_FAILED},
+ *         [LEASE_PLACED] = {"placed", SM_TO(LEASE_STARTING) | SM_TO(LEASE_FAILED), false, 60,
+ * LEASE_FAILED},
  *     ...
  *     const struct sm lease_sm = {"lease", lease_states, LEASE_STATE_MAX};
  */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * conf.h: configuration as a table. An INI file (sections, `key = value`, # and ; comments), then
- * STARLEASE_SECTION_KEY environment variables, override the defaults. An unknown section or key is an
- * error that names file and line. The same table prints --help-config and the man page.
+ * STARLEASE_SECTION_KEY environment variables, override the defaults. An unknown section or key is
+ * an error that names file and line. The same table prints --help-config and the man page.
  *
  *     static const struct conf_key keys[] = {
- *         {"server", "listen", CONF_TEXT, offsetof(struct conf, listen), "127.0.0.1:7070", 0, 0, "address"},
- *         {"server", "threads", CONF_INT, offsetof(struct conf, threads), "2", 1, 64, "HTTP threads"},
- *         {0}};
- *     conf_load("starleased.conf", keys, &conf, &arena, err)        path NULL: defaults only
+ *         {"server", "listen", CONF_TEXT, offsetof(struct conf, listen), "127.0.0.1:7070", 0, 0,
+ * "address"},
+ *         {"server", "threads", CONF_INT, offsetof(struct conf, threads), "2", 1, 64, "HTTP
+ * threads"}, {0}}; conf_load("starleased.conf", keys, &conf, &arena, err)        path NULL:
+ * defaults only
  *
- * Members: TEXT, PATH const char *; INT, DURATION (seconds) int64_t; BOOL bool; MONEY int64_t micro.
+ * Members: TEXT, PATH const char *; INT, DURATION (seconds) int64_t; BOOL bool; MONEY int64_t
+ * micro.
  */
 #ifndef SL_CONF_H
 #define SL_CONF_H

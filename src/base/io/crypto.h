@@ -33,7 +33,7 @@ void sign_keypair(char ret_public[SIGN_KEY_HEX], char ret_secret[SIGN_HEX]);
 void sign_make(const char *secret_hex, const void *p, size_t n, char out[SIGN_HEX]);
 bool sign_ok(const char *public_hex, const void *p, size_t n, const char *sig_hex);
 
-void hex_encode(const void *p, size_t n, char *out); /* 2n + 1 bytes */
+void hex_encode(const void *p, size_t n, char *out);   /* 2n + 1 bytes */
 bool hex_decode(const char *hex, void *out, size_t n); /* exactly 2n digits */
 /* Standard base64 with padding; returns bytes written or -1. */
 int base64_decode(const char *text, size_t text_n, void *out, size_t max);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * db.h: the store. SQLite behind it now (db_sqlite.c), PostgreSQL later behind the same functions. SQL is
- * text constants in the noun's file, in the common subset of SQLite 3.40 and PostgreSQL 15, parameters
- * written ?1 ?2 ...
+ * db.h: the store. SQLite behind it now (db_sqlite.c), PostgreSQL later behind the same functions.
+ * SQL is text constants in the noun's file, in the common subset of SQLite 3.40 and PostgreSQL 15,
+ * parameters written ?1 ?2 ...
  *
- * All writes go through ONE writer thread, which runs the queued functions of concurrent callers in one
- * transaction (a savepoint each) and commits them together: synchronous=FULL, one fsync for many. When
- * db_write returns 0 the change is durable. A failed fsync or commit aborts the process.
+ * All writes go through ONE writer thread, which runs the queued functions of concurrent callers in
+ * one transaction (a savepoint each) and commits them together: synchronous=FULL, one fsync for
+ * many. When db_write returns 0 the change is durable. A failed fsync or commit aborts the process.
  *
  *     static int add(struct db_c *c, void *arg, struct sl_err *err)
  *     {
@@ -14,16 +14,14 @@
  *     }
  *     if (db_write(db, add, &args, err) < 0) ...
  *
- *     struct db_q q;                                      a query; inside db_read or a write function
- *     if (db_query(c, &q, err, "SELECT id, n FROM t WHERE n > ?1", "i", (int64_t)3) < 0) return -1;
- *     while ((rc = db_next(&q, err)) > 0)
- *         use(db_text(&q, 0), db_int(&q, 1));
- *     db_done(&q);                                        always, also after an error
- *     if (rc < 0) return -1;
+ *     struct db_q q;                                      a query; inside db_read or a write
+ * function if (db_query(c, &q, err, "SELECT id, n FROM t WHERE n > ?1", "i", (int64_t)3) < 0)
+ * return -1; while ((rc = db_next(&q, err)) > 0) use(db_text(&q, 0), db_int(&q, 1)); db_done(&q);
+ * always, also after an error if (rc < 0) return -1;
  *
  * Parameter letters: i int64_t, t const char * (NULL is SQL NULL), b const void * + size_t blob.
- * The write function may run more than once (a batch that is retried): it must not have effects outside
- * the database, except through arg, which it must set afresh each time.
+ * The write function may run more than once (a batch that is retried): it must not have effects
+ * outside the database, except through arg, which it must set afresh each time.
  */
 #ifndef SL_DB_H
 #define SL_DB_H
@@ -41,13 +39,14 @@ struct db_q {
 typedef int db_fn(struct db_c *c, void *arg, struct sl_err *err);
 
 struct db_options {
-    const char *path;    /* file; ":memory:" is not supported */
-    bool inline_writes;  /* no writer thread: db_write runs in the caller (simulator, tools) */
-    int readers;         /* read connections, default 4 */
+    const char *path;   /* file; ":memory:" is not supported */
+    bool inline_writes; /* no writer thread: db_write runs in the caller (simulator, tools) */
+    int readers;        /* read connections, default 4 */
 };
 
-/* Opens or creates. Refuses (SL_CONFLICT) a database whose schema is newer than the program. Runs the
- * migrations that are missing, each in one transaction (`migrations`: texts 1..n, NULL-ended). */
+/* Opens or creates. Refuses (SL_CONFLICT) a database whose schema is newer than the program. Runs
+ * the migrations that are missing, each in one transaction (`migrations`: texts 1..n, NULL-ended).
+ */
 int db_open(const struct db_options *o, const char *const *migrations, struct db **ret_db,
             struct sl_err *err);
 /* Waits for queued writes, checkpoints, closes. NULL-safe. */
@@ -68,15 +67,17 @@ int db_query(struct db_c *c, struct db_q *q, struct sl_err *err, const char *sql
 /* 1 a row, 0 no more, -1 error. */
 int db_next(struct db_q *q, struct sl_err *err);
 void db_done(struct db_q *q);
-/* One row expected: 1 found, 0 not found, -1 error; leaves q open on that row when 1 (db_done it). */
+/* One row expected: 1 found, 0 not found, -1 error; leaves q open on that row when 1 (db_done it).
+ */
 int db_row(struct db_c *c, struct db_q *q, struct sl_err *err, const char *sql, const char *types,
            ...);
 /* A single int64 of a single row; `otherwise` when there is no row or it is NULL. */
 int db_value(struct db_c *c, int64_t otherwise, int64_t *ret, struct sl_err *err, const char *sql,
              const char *types, ...);
 
-int64_t db_int(struct db_q *q, int col);         /* 0 for NULL */
-const char *db_text(struct db_q *q, int col);    /* "" for NULL; valid until the next db_next/db_done */
+int64_t db_int(struct db_q *q, int col); /* 0 for NULL */
+const char *db_text(struct db_q *q,
+                    int col); /* "" for NULL; valid until the next db_next/db_done */
 const void *db_blob(struct db_q *q, int col, size_t *ret_n);
 bool db_null(struct db_q *q, int col);
 

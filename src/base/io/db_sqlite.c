@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only file that sees SQLite. One connection does all writes and all checkpoints (3.40.1 has the
- * WAL-reset bug, which needs two); read connections only read.
+ * The only file that sees SQLite. One connection does all writes and all checkpoints (3.40.1 has
+ * the WAL-reset bug, which needs two); read connections only read.
  */
 #include "base/core/mem.h"
 #include "base/io/db.h"
@@ -64,8 +64,10 @@ static int fail_sqlite(struct db_c *c, int rc, const char *what, struct sl_err *
     case SQLITE_FULL:
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
-        return sl_fail(err, SL_STORAGE_FULL, "the database cannot be written: %s; free space or "
-                                             "repair the disk", msg);
+        return sl_fail(err, SL_STORAGE_FULL,
+                       "the database cannot be written: %s; free space or "
+                       "repair the disk",
+                       msg);
     case SQLITE_IOERR:
         return sl_fail(err, SL_STORAGE_FULL, "the database disk fails: %s", msg);
     case SQLITE_CORRUPT:
@@ -288,7 +290,8 @@ static int control(struct db_c *c, const char *sql, struct sl_err *err)
     return db_exec(c, err, sql, "");
 }
 
-/* A commit that fails leaves the truth unknown: stop, and recover from the log at the next start. */
+/* A commit that fails leaves the truth unknown: stop, and recover from the log at the next start.
+ */
 static void must(struct db_c *c, const char *sql)
 {
     struct sl_err err = {0};
@@ -311,7 +314,7 @@ static void run_one(struct db_c *c, struct job *j)
     j->rc = j->fn(c, j->arg, j->err);
     SL_ASSERT(j->rc == 0 || j->rc == -1);
     for (int i = 0; i < c->n_stmts; i++)
-        SL_ASSERT(!c->stmts[i].busy); /* a query was left open: db_done is missing */
+        SL_ASSERT(!c->stmts[i].busy);   /* a query was left open: db_done is missing */
     if (sqlite3_get_autocommit(c->h)) { /* the engine rolled everything back (disk full) */
         j->rc = -1;
         return;
@@ -469,14 +472,15 @@ static int open_one(struct db *db, struct db_c *c, const char *path, bool writer
     int rc = sqlite3_open_v2(path, &c->h, flags | SQLITE_OPEN_NOMUTEX, NULL);
     c->db = db;
     if (rc != SQLITE_OK)
-        return sl_fail(err, SL_STORAGE_FULL, "cannot open the database %s: %s; check that the "
-                       "directory exists and is writable", path,
-                       c->h ? sqlite3_errmsg(c->h) : "no memory");
+        return sl_fail(err, SL_STORAGE_FULL,
+                       "cannot open the database %s: %s; check that the "
+                       "directory exists and is writable",
+                       path, c->h ? sqlite3_errmsg(c->h) : "no memory");
     sqlite3_busy_timeout(c->h, 10000);
     static const char *const setup[] = {
-        "PRAGMA journal_mode = WAL",        "PRAGMA synchronous = FULL",
-        "PRAGMA foreign_keys = ON",         "PRAGMA wal_autocheckpoint = 0",
-        "PRAGMA trusted_schema = OFF",      "PRAGMA cell_size_check = ON",
+        "PRAGMA journal_mode = WAL",   "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",    "PRAGMA wal_autocheckpoint = 0",
+        "PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON",
         "PRAGMA cache_size = -32768",
     };
     for (size_t i = 0; i < SL_COUNT(setup); i++) {
@@ -517,8 +521,10 @@ static int migrate(struct db_c *c, const char *const *migrations, struct sl_err 
     if (db_value(c, 0, &have, err, "PRAGMA user_version", "") < 0)
         return -1;
     if (have > want)
-        return sl_fail(err, SL_CONFLICT, "the database has schema version %lld, this program knows "
-                       "%d; use the newer program or restore a backup", (long long)have, want);
+        return sl_fail(err, SL_CONFLICT,
+                       "the database has schema version %lld, this program knows "
+                       "%d; use the newer program or restore a backup",
+                       (long long)have, want);
     for (int v = (int)have; v < want; v++)
         if (migrate_one(c, migrations[v], v + 1, err) < 0)
             return -1;
@@ -602,7 +608,8 @@ static int backup_fn(struct db_c *c, void *arg, struct sl_err *err)
 int db_backup(struct db *db, const char *path, struct sl_err *err)
 {
     struct db_c *c = NULL;
-    pthread_mutex_lock(&db->read_lock); /* VACUUM INTO cannot run in a transaction: borrow a reader */
+    pthread_mutex_lock(
+        &db->read_lock); /* VACUUM INTO cannot run in a transaction: borrow a reader */
     int i;
     for (;;) {
         for (i = 0; i < db->n_readers && db->reader_busy[i]; i++)

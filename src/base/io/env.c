@@ -13,7 +13,8 @@ static int64_t clock_us(clockid_t id)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-/* A wall clock that is stepped back must not produce negative durations: hold the highest value seen. */
+/* A wall clock that is stepped back must not produce negative durations: hold the highest value
+ * seen. */
 static int64_t real_now(struct env *e)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -41,7 +41,8 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
     struct http_req *r = arg;
     take_header(p, size * n, "content-type", r->content_type, sizeof r->content_type);
     take_header(p, size * n, "etag", r->etag, sizeof r->etag);
-    take_header(p, size * n, "idempotent-replay", r->idempotent_replay, sizeof r->idempotent_replay);
+    take_header(p, size * n, "idempotent-replay", r->idempotent_replay,
+                sizeof r->idempotent_replay);
     return size * n;
 }
 

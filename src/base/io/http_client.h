@@ -9,8 +9,8 @@
 #include "base/core/err.h"
 
 struct http_req {
-    const char *method; /* "GET" */
-    const char *url;    /* http://, https://, or http+unix:/path/to.sock:/v1/x */
+    const char *method;         /* "GET" */
+    const char *url;            /* http://, https://, or http+unix:/path/to.sock:/v1/x */
     const char *const *headers; /* "Name: value", NULL-ended, or NULL */
     const char *body;           /* or NULL */
     size_t body_n;

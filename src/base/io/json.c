@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-enum { DEPTH_MAX = 32, PATH_MAX_BYTES = 64 };
+enum { DEPTH_MAX = 32, PATH_MAX_BYTES = 96 };
 
 struct jr_doc {
     json_t *root;
@@ -38,8 +38,10 @@ static json_t *load(const char *text, size_t n, struct sl_err *err)
     json_error_t je;
     json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
     if (!root) {
-        sl_fail(err, SL_INVALID, "body: not valid JSON at line %d column %d (%.120s); send one JSON "
-                "object in UTF-8", je.line, je.column, je.text);
+        sl_fail(err, SL_INVALID,
+                "body: not valid JSON at line %d column %d (%.120s); send one JSON "
+                "object in UTF-8",
+                je.line, je.column, je.text);
         return NULL;
     }
     if (too_deep(root, DEPTH_MAX)) {
@@ -154,8 +156,8 @@ static int read_strs(struct ctx *c, const char *path, const struct jr_field *f, 
         return wrong_type(c, path, j, "an array of strings");
     size_t n = json_array_size(j);
     if ((int64_t)n < f->min || (int64_t)n > f->max)
-        return sl_fail_at(c->err, SL_INVALID, path, "%s: has %zu items; send %lld to %lld", path,
-                          n, (long long)f->min, (long long)f->max);
+        return sl_fail_at(c->err, SL_INVALID, path, "%s: has %zu items; send %lld to %lld", path, n,
+                          (long long)f->min, (long long)f->max);
     const struct jr_field item = {.flags = f->flags, .min = 0, .max = 65536};
     out->v = sl_arena_alloc(c->arena, sizeof *out->v * (n + 1));
     for (size_t i = 0; i < n; i++) {
@@ -178,8 +180,8 @@ static int read_list(struct ctx *c, const char *path, const struct jr_field *f, 
         return wrong_type(c, path, j, "an array of objects");
     size_t n = json_array_size(j);
     if ((int64_t)n < f->min || (int64_t)n > f->max)
-        return sl_fail_at(c->err, SL_INVALID, path, "%s: has %zu items; send %lld to %lld", path,
-                          n, (long long)f->min, (long long)f->max);
+        return sl_fail_at(c->err, SL_INVALID, path, "%s: has %zu items; send %lld to %lld", path, n,
+                          (long long)f->min, (long long)f->max);
     out->v = sl_arena_alloc(c->arena, f->sub_size * n + 1);
     out->n = (int)n;
     for (size_t i = 0; i < n; i++) {
@@ -374,8 +376,9 @@ static bool has_real(const json_t *j)
 int jr_canonical(const struct jr_val *v, struct sl_buf *out, struct sl_err *err)
 {
     if (has_real(as_json(v)))
-        return sl_fail(err, SL_INVALID, "a number with a fraction has no canonical form; use whole "
-                                        "numbers or strings");
+        return sl_fail(err, SL_INVALID,
+                       "a number with a fraction has no canonical form; use whole "
+                       "numbers or strings");
     char *text = json_dumps(as_json(v), JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
     SL_ASSERT(text != NULL);
     sl_buf_adds(out, text);

@@ -80,7 +80,8 @@ static int start(const struct proc *p, struct pipes *s, pid_t *ret_pid)
     return rc;
 }
 
-/* Reads what is there; returns false at end of file. Past its maximum the output is read and dropped. */
+/* Reads what is there; returns false at end of file. Past its maximum the output is read and
+ * dropped. */
 static bool drain(int fd, struct sl_buf *b)
 {
     char chunk[65536];
@@ -99,8 +100,8 @@ static bool drain(int fd, struct sl_buf *b)
 static bool pump(const struct proc *p, struct pipes *s, struct sl_buf *errs, int64_t end_ms)
 {
     size_t sent = 0;
-    struct pollfd f[3] = {{s->out[0], POLLIN, 0}, {s->errs[0], POLLIN, 0},
-                          {p->input ? s->in[1] : -1, POLLOUT, 0}};
+    struct pollfd f[3] = {
+        {s->out[0], POLLIN, 0}, {s->errs[0], POLLIN, 0}, {p->input ? s->in[1] : -1, POLLOUT, 0}};
     while (f[0].fd >= 0 || f[1].fd >= 0) {
         int64_t left = end_ms - mono_ms();
         if (left <= 0)
@@ -175,10 +176,11 @@ int proc_run(struct proc *p, struct sl_err *err)
     int rc = start(p, &s, &pid);
     if (rc) {
         pipes_close(&s);
-        return rc == ENOENT
-                   ? sl_fail(err, SL_UNAVAILABLE, "%s is not installed; install the package that "
-                                                  "has it", p->argv[0])
-                   : sl_fail_errno(err, rc, "cannot run %s", p->argv[0]);
+        return rc == ENOENT ? sl_fail(err, SL_UNAVAILABLE,
+                                      "%s is not installed; install the package that "
+                                      "has it",
+                                      p->argv[0])
+                            : sl_fail_errno(err, rc, "cannot run %s", p->argv[0]);
     }
     int *child_ends[] = {&s.in[0], &s.out[1], &s.errs[1]};
     for (int i = 0; i < 3; i++)

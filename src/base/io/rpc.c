@@ -20,7 +20,8 @@ static int address(const char *path, struct sockaddr_un *ret, struct sl_err *err
 {
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof ret->sun_path)
-        return sl_fail_at(err, SL_INVALID, "socket", "socket: path is over %zu bytes; use a shorter one: %.80s",
+        return sl_fail_at(err, SL_INVALID, "socket",
+                          "socket: path is over %zu bytes; use a shorter one: %.80s",
                           sizeof ret->sun_path - 1, path);
     memcpy(ret->sun_path, path, strlen(path));
     return 0;
@@ -82,8 +83,9 @@ static int dial(const char *socket_path, int *ret_fd, struct sl_err *err)
     if (connect(fd, (struct sockaddr *)&a, sizeof a) < 0) {
         int e = errno;
         close(fd);
-        return sl_fail(err, SL_UNAVAILABLE, "no agent answers at %s (%s); is starlease-agentd running?",
-                       socket_path, e == EACCES ? "permission denied" : "connection refused");
+        return sl_fail(err, SL_UNAVAILABLE,
+                       "no agent answers at %s (%s); is starlease-agentd running?", socket_path,
+                       e == EACCES ? "permission denied" : "connection refused");
     }
     *ret_fd = fd;
     return 0;
@@ -103,8 +105,8 @@ static int answer(struct jr_doc *doc, const struct jr_val **ret_ok, struct sl_er
 }
 
 int rpc_call(const char *socket_path, const char *request, int timeout_ms,
-             void (*progress)(void *arg, const struct jr_val *v), void *arg, struct jr_doc **ret_doc,
-             const struct jr_val **ret_ok, struct sl_err *err)
+             void (*progress)(void *arg, const struct jr_val *v), void *arg,
+             struct jr_doc **ret_doc, const struct jr_val **ret_ok, struct sl_err *err)
 {
     SL_AUTO_CLOSE int fd = -1;
     SL_AUTO_BUF struct sl_buf b = SL_BUF(RPC_LINE_MAX), line = SL_BUF(RPC_LINE_MAX);
