@@ -10,9 +10,15 @@ CREATE TABLE account (
   password_hash TEXT NOT NULL, role TEXT NOT NULL CHECK (role IN ('renter','operator')),
   state TEXT NOT NULL CHECK (state IN ('unverified','active','frozen')), state_reason TEXT NOT NULL,
   currency TEXT NOT NULL, email_verified_us BIGINT NOT NULL DEFAULT 0,
-  code_hash TEXT, code_expires_us BIGINT NOT NULL DEFAULT 0, code_tries BIGINT NOT NULL DEFAULT 0,
   quota_gpus BIGINT NOT NULL, quota_leases BIGINT NOT NULL, quota_disk_gb BIGINT NOT NULL,
   created_us BIGINT NOT NULL, updated_us BIGINT NOT NULL);
+
+-- A sign-up whose mailed code was not entered yet; it becomes the account row of the same id. Several may
+-- wait for one e-mail: each code belongs to one password, so nobody can lay a password under another's code.
+CREATE TABLE signup (
+  id TEXT PRIMARY KEY, email TEXT NOT NULL, email_norm TEXT NOT NULL, password_hash TEXT NOT NULL,
+  code_hash TEXT NOT NULL, expires_us BIGINT NOT NULL, tries BIGINT NOT NULL DEFAULT 0, created_us BIGINT NOT NULL);
+CREATE INDEX signup_email ON signup(email_norm, id);
 
 -- A verified person or phone; hash = SHA-256 of kind and normalised value, so the value is not stored.
 CREATE TABLE identity (

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/conf.h"
+#include "base/core/buf.h"
+#include "base/core/money.h"
+#include <limits.h>
+#include <string.h>
+
+#define KEY(section, key, kind, member, fallback, min, max, doc)                                   \
+    {                                                                                              \
+        section, key, kind, offsetof(struct server_conf, member), fallback, min, max, doc          \
+    }
+
+const struct conf_key server_conf_keys[] = {
+    KEY("server", "listen", CONF_TEXT, listen, "127.0.0.1:7070", 0, 0,
+        "addresses, blanks between; port 0 picks one; TLS on all that are not loopback"),
+    KEY("server", "user", CONF_TEXT, user, "", 0, 0,
+        "user to become when started as root; without it root is refused"),
+    KEY("server", "data_dir", CONF_PATH, data_dir, "/var/lib/starlease", 0, 0,
+        "directory of the database, the TLS key and the mail spool"),
+    KEY("server", "db", CONF_PATH, db_path, "", 0, 0,
+        "database file; default data_dir/starlease.db"),
+    KEY("server", "log_level", CONF_TEXT, log_level, "info", 0, 0, "error, warn, info or debug"),
+    KEY("server", "public_url", CONF_TEXT, public_url, "", 0, 0,
+        "URL by which renters reach the server; default the first listener"),
+    KEY("server", "report_url", CONF_TEXT, report_url, "", 0, 0,
+        "URL to which agents report; default public_url + /v1/agent/report"),
+    KEY("server", "drain", CONF_DURATION, drain_s, "10s", 0, 600,
+        "how long requests in flight may take after SIGTERM"),
+    KEY("http", "threads", CONF_INT, http_threads, "2", 1, 64,
+        "threads that serve reads, per listener"),
+    KEY("http", "writers", CONF_INT, http_writers, "16", 1, 256,
+        "requests that may wait for the disk at the same time"),
+    KEY("http", "max_connections", CONF_INT, max_connections, "4096", 16, 20000,
+        "open connections per listener"),
+    KEY("http", "max_per_address", CONF_INT, max_per_address, "1024", 1, 20000,
+        "open connections per peer address"),
+    KEY("tls", "cert", CONF_PATH, tls_cert, "", 0, 0,
+        "PEM chain, read again when it changes; default: self-signed in data_dir"),
+    KEY("tls", "key", CONF_PATH, tls_key, "", 0, 0, "PEM private key of tls.cert"),
+    KEY("tls", "loopback", CONF_BOOL, tls_loopback, "no", 0, 0, "TLS on loopback listeners too"),
+    KEY("mail", "url", CONF_TEXT, mail_url, "", 0, 0, "smtp://host:port or smtps://host:port"),
+    KEY("mail", "from", CONF_TEXT, mail_from, "starlease@localhost", 0, 0, "sender of mails"),
+    KEY("mail", "spool", CONF_PATH, mail_spool, "", 0, 0,
+        "directory that gets mails as .eml files instead of sending them"),
+    KEY("identity", "url", CONF_TEXT, identity_url, "", 0, 0,
+        "HTTP service that verifies a phone or a real name; without it the mailed code is enough"),
+    KEY("identity", "ca", CONF_PATH, identity_ca, "", 0, 0, "PEM to trust for identity.url"),
+    KEY("trial", "amount", CONF_MONEY, trial_micro, "10", 0, 1000 * SL_MICRO,
+        "trial credit, once per verified identity; 0 gives none"),
+    KEY("trial", "currency", CONF_TEXT, currency, "CNY", 0, 0, "currency of accounts made here"),
+    KEY("quota", "gpus", CONF_INT, quota_gpus, "8", 0, 100000,
+        "cards a new account may hold at once"),
+    KEY("quota", "leases", CONF_INT, quota_leases, "8", 0, 100000,
+        "instances a new account may hold at once"),
+    KEY("quota", "disk_gb", CONF_INT, quota_disk_gb, "2000", 0, 100000000,
+        "disk of a new account in GB"),
+    KEY("lease", "hold_horizon", CONF_DURATION, hold_horizon_s, "10m", 60, 600,
+        "use for which funds are held ahead"),
+    KEY("lease", "quote_ttl", CONF_DURATION, quote_ttl_s, "15m", 60, 86400,
+        "how long a quote can be used"),
+    KEY("lease", "heartbeat", CONF_DURATION, heartbeat_s, "10s", 1, 60,
+        "interval of proofs of life of a running instance"),
+    KEY("lease", "fence_after", CONF_DURATION, fence_after_s, "15m", 60, 86400,
+        "silence after which a lease may start on another node"),
+    KEY("lease", "disk_keep", CONF_DURATION, disk_keep_s, "15d", 86400, 31536000,
+        "how long disks are kept after the funds ended"),
+    KEY("lease", "workers", CONF_INT, workers, "8", 1, 256, "operations that run at the same time"),
+    KEY("node", "sockets", CONF_TEXT, node_sockets, "", 0, 0,
+        "agent sockets enrolled at start, blanks between: unix:/run/starlease/agentd.sock"),
+    KEY("node", "ssh_host", CONF_TEXT, ssh_host, "", 0, 0,
+        "host shown to renters for SSH; default the node's name"),
+    KEY("node", "port_base", CONF_INT, port_base, "22000", 1024, 60000, "SSH port of slot 0"),
+    KEY("prices", "files", CONF_TEXT, price_files, "", 0, 0,
+        "price files (CSV) imported at start, blanks between"),
+    KEY("prices", "disk_gb_month", CONF_MONEY, disk_price_micro, "0", 0, 1000 * SL_MICRO,
+        "price of a GB of disk for a month, shown in quotes"),
+    {0}};
+
+const char *conf_word(const char **rest, struct sl_arena *arena)
+{
+    const char *p = *rest + strspn(*rest, " \t,");
+    size_t n = strcspn(p, " \t,");
+    *rest = p + n;
+    return n ? sl_arena_strndup(arena, p, n) : NULL;
+}
+
+static int check(struct server_conf *c, struct sl_err *err)
+{
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    bool known = false;
+    for (size_t i = 0; i < SL_COUNT(levels); i++)
+        known |= sl_streq(c->log_level, levels[i]);
+    if (!known)
+        return sl_fail_at(err, SL_INVALID, "server.log_level",
+                          "server.log_level: \"%s\" is unknown; use error, warn, info or debug",
+                          c->log_level);
+    if (!currency_ok(c->currency))
+        return sl_fail_at(
+            err, SL_INVALID, "trial.currency",
+            "trial.currency: \"%s\" is not a currency; write three capitals, like CNY",
+            c->currency);
+    if (!*c->tls_cert != !*c->tls_key)
+        return sl_fail_at(err, SL_INVALID, "tls.cert",
+                          "tls.cert and tls.key belong together; set both or neither");
+    return 0;
+}
+
+int server_conf_load(const char *path, struct sl_arena *arena, struct server_conf *ret,
+                     struct sl_err *err)
+{
+    if (conf_load(path, server_conf_keys, ret, arena, err) < 0 || check(ret, err) < 0)
+        return -1;
+    if (!*ret->db_path)
+        ret->db_path = sl_arena_printf(arena, "%s/starlease.db", ret->data_dir);
+    return 0;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/objects.h"
+#include <stddef.h>
+
+#define FIELDS(noun) static const struct wire_field noun##_fields[]
+#define OBJECT(noun, name, doc) const struct wire_object wire_##noun = {name, noun##_fields, doc}
+
+FIELDS(problem) = {{"type", WIRE_STR, 0, NULL, "URI of the kind of problem"},
+                   {"title", WIRE_STR, 0, NULL, "its name"},
+                   {"status", WIRE_INT, 0, NULL, "HTTP status"},
+                   {"code", WIRE_STR, 0, NULL, "stable code, the same as the end of type"},
+                   {"detail", WIRE_STR, 0, NULL, "the sentence"},
+                   {"field", WIRE_STR, WIRE_OPTIONAL, NULL, "the field that is wrong"},
+                   {"request_id", WIRE_STR, 0, NULL, "name this when you ask for help"},
+                   {0}};
+OBJECT(problem, "Problem", "What went wrong: one sentence with field, value and remedy (RFC 9457)");
+
+FIELDS(health) = {{"ok", WIRE_BOOL, 0, NULL, "true"},
+                  {"version", WIRE_STR, 0, NULL, "of the program"},
+                  {"api_version", WIRE_STR, 0, NULL, "of this interface"},
+                  {"time", WIRE_TIME, 0, NULL, "now"},
+                  {0}};
+OBJECT(health, "Health", "The server answers");
+
+FIELDS(openapi) = {{"openapi", WIRE_STR, 0, NULL, "version of the format"},
+                   {"info", WIRE_ANY, 0, NULL, "title, version, licence"},
+                   {"paths", WIRE_ANY, 0, NULL, "the calls"},
+                   {"components", WIRE_ANY, 0, NULL, "the objects"},
+                   {0}};
+OBJECT(openapi, "OpenApi", "An OpenAPI 3.1 document");
+
+FIELDS(stock) = {
+    {"free", WIRE_INT, 0, NULL, "free now"}, {"total", WIRE_INT, 0, NULL, "in service"}, {0}};
+OBJECT(stock, "Stock", "Cards of a model");
+
+FIELDS(price) = {{"id", WIRE_STR, 0, NULL, "price version; a quote names it"},
+                 {"model", WIRE_STR, 0, NULL, "card model"},
+                 {"maker", WIRE_STR, 0, NULL, "who makes it"},
+                 {"memory_type", WIRE_STR, 0, NULL, "HBM3, GDDR6X ..."},
+                 {"memory_gb", WIRE_INT, 0, NULL, "the maker's figure"},
+                 {"memory_gb_told", WIRE_INT, 0, NULL, "the figure the price list tells"},
+                 {"memory_gb_reported", WIRE_INT, WIRE_NULLABLE, NULL, "what nodes report"},
+                 {"memory_flag", WIRE_STR, WIRE_NULLABLE, NULL, "why the figures differ"},
+                 {"price", WIRE_MONEY, 0, NULL, "per card and hour"},
+                 {"currency", WIRE_STR, 0, NULL, "ISO 4217"},
+                 {"unit", WIRE_STR, 0, NULL, "gpu_hour"},
+                 {"price_per_gb", WIRE_STR, 0, NULL, "price / told memory, 3 decimals"},
+                 {"price_per_gb_true", WIRE_STR, 0, NULL, "price / maker's memory, 3 decimals"},
+                 {"frameworks", WIRE_STR, 0, NULL, "tested frameworks"},
+                 {"note", WIRE_STR, 0, NULL, "anything else"},
+                 {"source", WIRE_STR, 0, NULL, "where the row comes from"},
+                 {"effective", WIRE_TIME, 0, NULL, "in force since"},
+                 {"stock", WIRE_OBJECT, 0, &wire_stock, "free and total cards"},
+                 {"emulated", WIRE_BOOL, 0, NULL, "all cards of this model here are emulated"},
+                 {0}};
+OBJECT(price, "Price", "A row of the price table");
+
+FIELDS(model) = {
+    {"name", WIRE_STR, 0, NULL, "as sold"},
+    {"maker", WIRE_STR, 0, NULL, "who makes it"},
+    {"memory_type", WIRE_STR, 0, NULL, "HBM3 ..."},
+    {"memory_bytes", WIRE_INT, 0, NULL, "of the whole card"},
+    {"devices_per_card", WIRE_INT, 0, NULL, "devices that the driver shows for one card"},
+    {"gfx", WIRE_STR, 0, NULL, "compiler target"},
+    {"partition_modes", WIRE_STR, 0, NULL, "modes the card can be split into"},
+    {0}};
+OBJECT(model, "Model", "Facts of a card model");
+
+FIELDS(quota) = {{"gpus", WIRE_INT, 0, NULL, "cards"},
+                 {"leases", WIRE_INT, 0, NULL, "instances"},
+                 {"disk_gb", WIRE_INT, 0, NULL, "disk in GB"},
+                 {0}};
+OBJECT(quota, "Quota", "What an account may hold at once");
+
+FIELDS(account) = {{"id", WIRE_STR, 0, NULL, ""},
+                   {"email", WIRE_STR, 0, NULL, ""},
+                   {"role", WIRE_STR, 0, NULL, "renter or operator"},
+                   {"state", WIRE_STR, 0, NULL, "unverified, active or frozen"},
+                   {"email_verified", WIRE_BOOL, 0, NULL, "the mailed code was entered"},
+                   {"currency", WIRE_STR, 0, NULL, "of the wallet"},
+                   {"quota", WIRE_OBJECT, 0, &wire_quota, "what it may hold at once"},
+                   {"created", WIRE_TIME, 0, NULL, ""},
+                   {0}};
+OBJECT(account, "Account", "A renter or an operator");
+
+FIELDS(session) = {{"token", WIRE_STR, 0, NULL, "shown once; send it as Authorization: Bearer"},
+                   {"token_id", WIRE_STR, 0, NULL, ""},
+                   {"expires", WIRE_TIME, 0, NULL, ""},
+                   {"account", WIRE_OBJECT, 0, &wire_account, ""},
+                   {0}};
+OBJECT(session, "Session", "A token and whose it is");
+
+FIELDS(token) = {{"id", WIRE_STR, 0, NULL, ""},
+                 {"name", WIRE_STR, 0, NULL, ""},
+                 {"scopes", WIRE_STR, 0, NULL, "\"read\" or \"read,write\""},
+                 {"created", WIRE_TIME, 0, NULL, ""},
+                 {"expires", WIRE_TIME, 0, NULL, ""},
+                 {"last_used", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+                 {"revoked", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+                 {"token", WIRE_STR, WIRE_OPTIONAL | WIRE_NULLABLE, NULL,
+                  "the secret, in the answer to POST alone"},
+                 {0}};
+OBJECT(token, "Token", "A token; its secret is shown once, when it is made");
+
+FIELDS(key) = {
+    {"id", WIRE_STR, 0, NULL, ""},       {"name", WIRE_STR, 0, NULL, ""},
+    {"type", WIRE_STR, 0, NULL, ""},     {"fingerprint", WIRE_STR, 0, NULL, "SHA256:..."},
+    {"created", WIRE_TIME, 0, NULL, ""}, {0}};
+OBJECT(key, "Key", "An SSH public key");
+
+FIELDS(accepted) = {
+    {"ok", WIRE_BOOL, 0, NULL, "true"}, {"detail", WIRE_STR, 0, NULL, "what happens next"}, {0}};
+OBJECT(accepted, "Accepted", "The same answer whether or not it exists");
+
+FIELDS(trial) = {{"granted", WIRE_BOOL, 0, NULL, "by this call"},
+                 {"amount", WIRE_MONEY, 0, NULL, "of credit"},
+                 {0}};
+OBJECT(trial, "Trial", "Trial credit");
+
+FIELDS(identity) = {
+    {"verified", WIRE_BOOL, 0, NULL, ""}, {"trial", WIRE_OBJECT, 0, &wire_trial, ""}, {0}};
+OBJECT(identity, "Identity", "Result of an identity check");
+
+FIELDS(wallet) = {{"currency", WIRE_STR, 0, NULL, ""},
+                  {"cash", WIRE_MONEY, 0, NULL, "topped up, not held"},
+                  {"credit", WIRE_MONEY, 0, NULL, "trial and goodwill, spent first"},
+                  {"held", WIRE_MONEY, 0, NULL, "set aside for running instances"},
+                  {"available", WIRE_MONEY, 0, NULL, "cash + credit"},
+                  {"balance_lasts_s", WIRE_INT, WIRE_NULLABLE, NULL,
+                   "at the present rate; null when nothing runs"},
+                  {0}};
+OBJECT(wallet, "Wallet", "Money of an account");
+
+FIELDS(trial_grant) = {{"granted", WIRE_BOOL, 0, NULL, ""},
+                       {"amount", WIRE_MONEY, 0, NULL, ""},
+                       {"wallet", WIRE_OBJECT, 0, &wire_wallet, "after it"},
+                       {0}};
+OBJECT(trial_grant, "TrialGrant", "Result of asking for the trial credit");
+
+FIELDS(entry) = {{"account", WIRE_STR, 0, NULL, "\"\" for the house"},
+                 {"kind", WIRE_STR, 0, NULL,
+                  "cash, credit, held_cash, held_credit, bank, promo, revenue, goodwill, adjust"},
+                 {"amount", WIRE_MONEY, 0, NULL, ""},
+                 {0}};
+OBJECT(entry, "Entry", "One leg of a transaction");
+
+FIELDS(txn) = {{"id", WIRE_STR, 0, NULL, ""},
+               {"seq", WIRE_INT, 0, NULL, ""},
+               {"kind", WIRE_STR, 0, NULL, ""},
+               {"ref", WIRE_STR, 0, NULL, "what it is about"},
+               {"memo", WIRE_STR, 0, NULL, ""},
+               {"time", WIRE_TIME, 0, NULL, ""},
+               {"entries", WIRE_LIST, 0, &wire_entry, ""},
+               {"hash", WIRE_STR, 0, NULL, "of this account's chain"},
+               {0}};
+OBJECT(txn, "Transaction", "A transaction of the ledger; entries sum to zero");
+
+FIELDS(statement) = {{"statement", WIRE_ANY, 0, NULL, "what is signed"},
+                     {"key", WIRE_STR, 0, NULL, "Ed25519 public key, hex"},
+                     {"signature", WIRE_STR, 0, NULL, "over the canonical bytes of \"statement\""},
+                     {0}};
+OBJECT(statement, "Statement", "Signed; `starlease bill verify` recomputes it offline");
+
+FIELDS(quote) = {{"id", WIRE_STR, 0, NULL, ""},
+                 {"model", WIRE_STR, 0, NULL, ""},
+                 {"gpus", WIRE_INT, 0, NULL, ""},
+                 {"image", WIRE_STR, 0, NULL, ""},
+                 {"disk_gb", WIRE_INT, 0, NULL, ""},
+                 {"price_version", WIRE_STR, 0, NULL, ""},
+                 {"price", WIRE_MONEY, 0, NULL, "per card and hour"},
+                 {"currency", WIRE_STR, 0, NULL, ""},
+                 {"rate_per_hour", WIRE_MONEY, 0, NULL, "for all cards"},
+                 {"rate_per_day", WIRE_MONEY, 0, NULL, ""},
+                 {"disk_per_hour", WIRE_MONEY, 0, NULL, ""},
+                 {"hold", WIRE_MONEY, 0, NULL, "held ahead when it starts"},
+                 {"horizon_s", WIRE_INT, 0, NULL, "the use that the hold covers"},
+                 {"expires", WIRE_TIME, 0, NULL, ""},
+                 {"available_now", WIRE_BOOL, 0, NULL, "cards are free now"},
+                 {"balance_lasts_s", WIRE_INT, WIRE_NULLABLE, NULL, "with the present balance"},
+                 {"fence_after_s", WIRE_INT, 0, NULL, "silence after which the lease may move"},
+                 {"rules", WIRE_STRS, 0, NULL, "in words"},
+                 {"emulated", WIRE_BOOL, 0, NULL, ""},
+                 {0}};
+OBJECT(quote, "Quote", "A binding offer");
+
+FIELDS(lease_ssh) = {{"host", WIRE_STR, 0, NULL, ""},
+                     {"port", WIRE_INT, 0, NULL, ""},
+                     {"user", WIRE_STR, 0, NULL, ""},
+                     {0}};
+OBJECT(lease_ssh, "LeaseSsh", "How to get in");
+
+FIELDS(lease_step) = {{"step", WIRE_STR, 0, NULL, ""},
+                      {"time", WIRE_TIME, 0, NULL, ""},
+                      {"seconds", WIRE_STR, 0, NULL, "since the step before"},
+                      {0}};
+OBJECT(lease_step, "LeaseStep", "A moment of the timeline");
+
+FIELDS(lease) = {{"id", WIRE_STR, 0, NULL, ""},
+                 {"name", WIRE_STR, 0, NULL, ""},
+                 {"state", WIRE_STR, 0, NULL, ""},
+                 {"billed", WIRE_BOOL, 0, NULL, "costs money in this state"},
+                 {"model", WIRE_STR, 0, NULL, ""},
+                 {"gpus", WIRE_INT, 0, NULL, ""},
+                 {"node", WIRE_STR, WIRE_NULLABLE, NULL, ""},
+                 {"cards", WIRE_INTS, 0, NULL, "indexes on the node"},
+                 {"image", WIRE_STR, 0, NULL, ""},
+                 {"disk_gb", WIRE_INT, 0, NULL, ""},
+                 {"ssh", WIRE_OBJECT, WIRE_NULLABLE, &wire_lease_ssh, ""},
+                 {"host_key", WIRE_STR, 0, NULL, "SSH host key"},
+                 {"nonce", WIRE_STR, 0, NULL, "chosen when the lease was made"},
+                 {"price_version", WIRE_STR, 0, NULL, "pinned"},
+                 {"rate_per_hour", WIRE_MONEY, 0, NULL, ""},
+                 {"currency", WIRE_STR, 0, NULL, ""},
+                 {"cost_so_far", WIRE_MONEY, 0, NULL, ""},
+                 {"created", WIRE_TIME, 0, NULL, ""},
+                 {"ready", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+                 {"funded_until", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+                 {"last_heartbeat", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+                 {"reason", WIRE_STR, 0, NULL, "of the state"},
+                 {"emulated", WIRE_BOOL, 0, NULL, ""},
+                 {"epoch", WIRE_INT, 0, NULL, "counts starts"},
+                 {"metric", WIRE_ANY, WIRE_NULLABLE, NULL, "the first reproducible metric"},
+                 {"timeline", WIRE_LIST, 0, &wire_lease_step, ""},
+                 {0}};
+OBJECT(lease, "Lease", "An instance");
+
+FIELDS(logs) = {{"text", WIRE_STR, 0, NULL, ""}, {0}};
+OBJECT(logs, "Logs", "The tail of the tenant's output");
+
+FIELDS(volume) = {{"id", WIRE_STR, 0, NULL, ""},
+                  {"name", WIRE_STR, 0, NULL, ""},
+                  {"state", WIRE_STR, 0, NULL, ""},
+                  {"size_bytes", WIRE_INT, 0, NULL, ""},
+                  {"node", WIRE_STR, WIRE_NULLABLE, NULL, ""},
+                  {"lease", WIRE_STR, WIRE_NULLABLE, NULL, ""},
+                  {"purge_after", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+                  {"created", WIRE_TIME, 0, NULL, ""},
+                  {0}};
+OBJECT(volume, "Volume", "A disk");
+
+FIELDS(image) = {{"id", WIRE_STR, 0, NULL, ""},       {"name", WIRE_STR, 0, NULL, ""},
+                 {"digest", WIRE_STR, 0, NULL, ""},   {"source", WIRE_STR, 0, NULL, ""},
+                 {"state", WIRE_STR, 0, NULL, ""},    {"size_bytes", WIRE_INT, 0, NULL, ""},
+                 {"files", WIRE_INT, 0, NULL, ""},    {"reason", WIRE_STR, 0, NULL, ""},
+                 {"created", WIRE_TIME, 0, NULL, ""}, {0}};
+OBJECT(image, "Image", "A root file system");
+
+FIELDS(node) = {{"name", WIRE_STR, 0, NULL, ""},
+                {"state", WIRE_STR, 0, NULL, ""},
+                {"health", WIRE_STR, 0, NULL, "good, bad or unknown"},
+                {"model", WIRE_STR, 0, NULL, ""},
+                {"cards", WIRE_INT, 0, NULL, ""},
+                {"free", WIRE_INT, 0, NULL, ""},
+                {"leased", WIRE_INT, 0, NULL, ""},
+                {"sanitizing", WIRE_INT, 0, NULL, ""},
+                {"account", WIRE_STR, WIRE_NULLABLE, NULL, "who holds it"},
+                {"addr", WIRE_STR, 0, NULL, ""},
+                {"emulated", WIRE_BOOL, 0, NULL, ""},
+                {"reason", WIRE_STR, 0, NULL, ""},
+                {"facts", WIRE_ANY, 0, NULL, "what the probe found"},
+                {0}};
+OBJECT(node, "Node", "A GPU server");
+
+FIELDS(certificate) = {{"id", WIRE_STR, 0, NULL, ""},
+                       {"node", WIRE_STR, 0, NULL, ""},
+                       {"lease", WIRE_STR, 0, NULL, ""},
+                       {"cards", WIRE_INTS, 0, NULL, ""},
+                       {"result", WIRE_STR, 0, NULL, ""},
+                       {"emulated", WIRE_BOOL, 0, NULL, ""},
+                       {"body", WIRE_ANY, 0, NULL, "what is signed"},
+                       {"signature", WIRE_STR, 0, NULL, ""},
+                       {"created", WIRE_TIME, 0, NULL, ""},
+                       {0}};
+OBJECT(certificate, "Certificate", "Proof that cards were wiped between tenants");
+
+FIELDS(operation) = {{"id", WIRE_STR, 0, NULL, ""},
+                     {"kind", WIRE_STR, 0, NULL, ""},
+                     {"ref", WIRE_STR, 0, NULL, ""},
+                     {"node", WIRE_STR, WIRE_NULLABLE, NULL, ""},
+                     {"state", WIRE_STR, 0, NULL, ""},
+                     {"attempts", WIRE_INT, 0, NULL, ""},
+                     {"error", WIRE_STR, 0, NULL, ""},
+                     {"created", WIRE_TIME, 0, NULL, ""},
+                     {"since", WIRE_TIME, 0, NULL, "in this state"},
+                     {0}};
+OBJECT(operation, "Operation", "Work in progress");
+
+FIELDS(event) = {{"seq", WIRE_INT, 0, NULL, ""},
+                 {"id", WIRE_STR, 0, NULL, ""},
+                 {"account", WIRE_STR, 0, NULL, "\"\" for the house"},
+                 {"noun", WIRE_STR, 0, NULL, ""},
+                 {"ref", WIRE_STR, 0, NULL, ""},
+                 {"type", WIRE_STR, 0, NULL, ""},
+                 {"actor", WIRE_STR, 0, NULL, ""},
+                 {"data", WIRE_ANY, 0, NULL, ""},
+                 {"time", WIRE_TIME, 0, NULL, ""},
+                 {"hash", WIRE_STR, 0, NULL, "chained"},
+                 {0}};
+OBJECT(event, "Event", "A row of the audit trail");
+
+FIELDS(public_key) = {{"public", WIRE_STR, 0, NULL, "Ed25519, hex"}, {0}};
+OBJECT(public_key, "PublicKey", "The control plane's signing key");
+
+FIELDS(report) = {{"state", WIRE_STR, 0, NULL, "of the lease"},
+                  {"go", WIRE_BOOL, 0, NULL, "the tenant may start"},
+                  {"stop", WIRE_BOOL, 0, NULL, "end the lease now"},
+                  {"funded_until_us", WIRE_INT, 0, NULL, ""},
+                  {0}};
+OBJECT(report, "Report", "Answer to an agent");
+
+FIELDS(check) = {{"id", WIRE_STR, 0, NULL, ""},
+                 {"name", WIRE_STR, 0, NULL, ""},
+                 {"ok", WIRE_BOOL, 0, NULL, ""},
+                 {"detail", WIRE_STR, 0, NULL, ""},
+                 {0}};
+OBJECT(check, "Check", "One check of the audit");
+
+FIELDS(audit) = {{"ok", WIRE_BOOL, 0, NULL, ""}, {"checks", WIRE_LIST, 0, &wire_check, ""}, {0}};
+OBJECT(audit, "Audit", "Everything recomputed");
+
+const struct wire_object *const wire_objects[] = {
+    &wire_problem,     &wire_health,     &wire_openapi,     &wire_stock,     &wire_price,
+    &wire_model,       &wire_quota,      &wire_account,     &wire_session,   &wire_token,
+    &wire_key,         &wire_accepted,   &wire_trial,       &wire_identity,  &wire_wallet,
+    &wire_trial_grant, &wire_entry,      &wire_txn,         &wire_statement, &wire_quote,
+    &wire_lease_ssh,   &wire_lease_step, &wire_lease,       &wire_logs,      &wire_volume,
+    &wire_image,       &wire_node,       &wire_certificate, &wire_operation, &wire_event,
+    &wire_public_key,  &wire_report,     &wire_check,       &wire_audit,     NULL};
