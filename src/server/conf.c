@@ -72,8 +72,8 @@ const struct conf_key server_conf_keys[] = {
     KEY("node", "port_base", CONF_INT, port_base, "22000", 1024, 60000, "SSH port of slot 0"),
     KEY("prices", "files", CONF_TEXT, price_files, "", 0, 0,
         "price files (CSV) imported at start, blanks between"),
-    KEY("prices", "disk_gb_month", CONF_MONEY, disk_price_micro, "0", 0, 1000 * SL_MICRO,
-        "price of a GB of disk for a month, shown in quotes"),
+    KEY("prices", "models", CONF_PATH, model_file, "", 0, 0,
+        "file of card models and their facts (CSV), read at start"),
     {0}};
 
 const char *conf_word(const char **rest, struct sl_arena *arena)

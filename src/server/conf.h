@@ -53,8 +53,8 @@ struct server_conf {
     const char *ssh_host;     /* shown to renters; "" = the node's name */
     int64_t port_base;        /* SSH port of slot 0 */
     /* [prices] */
-    const char *price_files;  /* CSV files imported at start, blanks between */
-    int64_t disk_price_micro; /* per GB and month, shown in quotes; 0 = free */
+    const char *price_files; /* CSV files imported at start, blanks between */
+    const char *model_file;  /* CSV of card models, read at start */
 };
 
 /* path NULL: defaults and environment only. Checks what spans several keys. */

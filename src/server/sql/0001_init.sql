@@ -102,7 +102,9 @@ CREATE UNIQUE INDEX lease_slot ON lease(slot) WHERE state <> 'released' AND stat
 CREATE TABLE segment (
   id TEXT PRIMARY KEY, lease_id TEXT NOT NULL REFERENCES lease(id), account_id TEXT NOT NULL, seq BIGINT NOT NULL, epoch BIGINT NOT NULL,
   start_us BIGINT NOT NULL, end_us BIGINT NOT NULL DEFAULT 0, model TEXT NOT NULL, gpus BIGINT NOT NULL, rate_micro BIGINT NOT NULL,
-  currency TEXT NOT NULL, price_version_id TEXT NOT NULL, captured_s BIGINT NOT NULL DEFAULT 0, captured_micro BIGINT NOT NULL DEFAULT 0,
+  currency TEXT NOT NULL, price_version_id TEXT NOT NULL, node_name TEXT NOT NULL, gpu_mask BIGINT NOT NULL,
+  captured_s BIGINT NOT NULL DEFAULT 0, captured_micro BIGINT NOT NULL DEFAULT 0,
+  captured_credit_micro BIGINT NOT NULL DEFAULT 0, -- the part of captured_micro that was paid from credit
   end_reason TEXT NOT NULL DEFAULT '', UNIQUE (lease_id, seq), UNIQUE (lease_id, start_us));
 CREATE INDEX segment_account ON segment(account_id, start_us);
 CREATE UNIQUE INDEX segment_open ON segment(lease_id) WHERE end_us = 0;
@@ -115,10 +117,13 @@ CREATE TABLE heartbeat (
 CREATE TABLE ledger_account (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL, kind TEXT NOT NULL, currency TEXT NOT NULL, balance_micro BIGINT NOT NULL,
   UNIQUE (account_id, kind, currency), CHECK (account_id = '' OR balance_micro >= 0));
+-- seq counts all transactions, account_seq those of one account from 1; hash covers the account's previous hash.
 CREATE TABLE txn (
-  id TEXT PRIMARY KEY, seq BIGINT NOT NULL UNIQUE, kind TEXT NOT NULL, ref TEXT NOT NULL, account_id TEXT NOT NULL, memo TEXT NOT NULL,
-  t_us BIGINT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE INDEX txn_account ON txn(account_id, seq);
+  id TEXT PRIMARY KEY, seq BIGINT NOT NULL UNIQUE, account_id TEXT NOT NULL, account_seq BIGINT NOT NULL, kind TEXT NOT NULL,
+  ref TEXT NOT NULL, memo TEXT NOT NULL, currency TEXT NOT NULL, t_us BIGINT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL,
+  UNIQUE (account_id, account_seq));
+-- A payment that has a reference of its own is booked once.
+CREATE UNIQUE INDEX txn_topup_ref ON txn(ref) WHERE kind = 'topup' AND ref <> '';
 CREATE TABLE entry (
   txn_id TEXT NOT NULL REFERENCES txn(id), idx BIGINT NOT NULL, ledger_account_id TEXT NOT NULL REFERENCES ledger_account(id),
   amount_micro BIGINT NOT NULL, PRIMARY KEY (txn_id, idx));
