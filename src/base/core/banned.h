@@ -12,6 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef __GNUC__
+/* glibc makes these macros for clang under _FORTIFY_SOURCE */
+#undef sprintf
+#undef vsprintf
+#undef strcpy
+#undef strcat
+#undef strncpy
+#undef strncat
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atof strncpy strncat
 #pragma GCC poison gmtime localtime ctime asctime rand srand tmpnam mktemp system popen
 #endif
