@@ -51,7 +51,7 @@ demo: deps-demo
 demo-stop:
 	BUILD=$(BUILD) scripts/demo.sh stop
 
-test: build
+test: deps build san
 	BUILD=$(BUILD) SAN=$(SAN) tests/run
 san:
 	@test -f $(SAN)/build.ninja || meson setup $(SAN) -Db_sanitize=address,undefined >/dev/null
