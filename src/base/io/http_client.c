@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_client.h"
 #include "base/core/mem.h"
+#include "base/io/crypto.h"
 #include <curl/curl.h>
 #include <pthread.h>
 #include <strings.h>
@@ -134,6 +135,59 @@ int http_do(struct http_req *r, struct sl_err *err)
         return sl_fail(err, SL_TOO_LARGE, "%.120s answers with more than %zu bytes", url,
                        r->out ? r->out->max : 0);
     return rc == CURLE_OK ? 0 : curl_failed(rc, detail, url, err);
+}
+
+/* Copies the PEM block in `text` to *pem and hashes what is inside. */
+static bool take_certificate(const char *text, struct sl_buf *pem, char ret_sha256[65])
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----", end[] = "-----END CERTIFICATE-----";
+    const char *b = strstr(text, begin), *e = b ? strstr(b, end) : NULL;
+    if (!e)
+        return false;
+    SL_AUTO_BUF struct sl_buf base64 = SL_BUF(1 << 16);
+    for (const char *p = b + sizeof begin - 1; p < e; p++)
+        if (!strchr("\r\n \t", *p))
+            sl_buf_addc(&base64, *p);
+    SL_AUTO_FREE uint8_t *der = sl_alloc(base64.n + 1);
+    int n = base64_decode(sl_buf_str(&base64), base64.n, der, base64.n);
+    if (n <= 0)
+        return false;
+    sha256_hex(der, (size_t)n, ret_sha256);
+    sl_buf_add(pem, b, (size_t)(e - b) + sizeof end - 1);
+    sl_buf_addc(pem, '\n');
+    return !pem->over;
+}
+
+int http_peer_certificate(const char *url, struct sl_buf *pem, char ret_sha256[65],
+                          struct sl_err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_once);
+    CURL *c = curl_easy_init();
+    SL_ASSERT(c != NULL);
+    char detail[CURL_ERROR_SIZE] = "";
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https");
+    curl_easy_setopt(c, CURLOPT_PROXY, "");
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, detail);
+    curl_easy_setopt(c, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(c, CURLOPT_CERTINFO, 1L);
+    curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L); /* nothing is sent; the caller decides */
+    curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, 15000L);
+    CURLcode rc = curl_easy_perform(c);
+    struct curl_certinfo *info = NULL;
+    bool found = false;
+    if (rc == CURLE_OK && curl_easy_getinfo(c, CURLINFO_CERTINFO, &info) == CURLE_OK && info &&
+        info->num_of_certs > 0)
+        for (struct curl_slist *l = info->certinfo[0]; l && !found; l = l->next)
+            if (sl_starts(l->data, "Cert:"))
+                found = take_certificate(l->data, pem, ret_sha256);
+    curl_easy_cleanup(c);
+    if (rc != CURLE_OK)
+        return curl_failed(rc, detail, url, err);
+    return found ? 0 : sl_fail(err, SL_UNAVAILABLE, "%.120s shows no certificate", url);
 }
 
 struct upload {

@@ -25,6 +25,10 @@ struct http_req {
 };
 /* 0 when an HTTP answer arrived, whatever its status; SL_UNAVAILABLE or SL_TIMEOUT otherwise. */
 int http_do(struct http_req *r, struct sl_err *err);
+/* The certificate that an https server shows, unverified, for trust on first use: PEM into *pem
+ * (max 64 KiB is plenty) and the lower-case hex SHA-256 of its DER bytes. Sends no request. */
+int http_peer_certificate(const char *url, struct sl_buf *pem, char ret_sha256[65],
+                          struct sl_err *err);
 /* url: smtp://host:port or smtps://...; text is the whole RFC 5322 message. */
 int mail_send(const char *url, const char *from, const char *to, const char *text,
               struct sl_err *err);
