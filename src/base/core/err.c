@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "err.h"
+#include "buf.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,16 +28,28 @@ static const struct sl_code_info codes[SL_CODE_MAX] = {
     [SL_INTERNAL] = {"internal", 500, 1, "Internal error", "内部错误"},
 };
 
+/* A message is one line of UTF-8 whatever the tenant typed and wherever a precision cut it. */
+static void clean(char *s)
+{
+    for (size_t n; *s; s += n) {
+        unsigned char c = (unsigned char)*s;
+        n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+        if (strnlen(s, n) < n || !sl_utf8_ok(s, n, false)) {
+            *s = '?';
+            n = 1;
+        }
+    }
+}
+
 static void fill(struct sl_err *err, enum sl_code code, const char *field, const char *fmt,
                  va_list ap)
 {
     char msg[sizeof err->msg]; /* the arguments may point into *err */
     vsnprintf(msg, sizeof msg, fmt, ap);
-    for (char *p = msg; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?'; /* a message is one line whatever the tenant typed */
+    clean(msg);
     char f[sizeof err->field];
     snprintf(f, sizeof f, "%s", field ? field : "");
+    clean(f);
     err->code = code;
     memcpy(err->msg, msg, sizeof msg);
     memcpy(err->field, f, sizeof f);
