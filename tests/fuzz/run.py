@@ -27,7 +27,7 @@ for n in names:
     p = subprocess.run([f"{build}/tests/fuzz/fuzz_{n}", f"-max_total_time={seconds}", "-rss_limit_mb=2048", "-timeout=10",
                         f"-artifact_prefix={found}", "-print_final_stats=1", work, f"tests/fuzz/corpus/{n}"],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    runs = [x.split(":")[1].strip() for x in p.stdout.splitlines() if x.startswith("stat::number_of_executed_units")]
+    runs = [x.split(":")[-1].strip() for x in p.stdout.splitlines() if x.startswith("stat::number_of_executed_units")]
     print(f"{n}: {runs[0] if runs else '?'} runs in {seconds} s, {'ok' if p.returncode == 0 else 'FINDING'}", flush=True)
     if p.returncode:
         bad += 1
