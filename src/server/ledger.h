@@ -39,8 +39,10 @@ struct posting {
 
 const char *ledger_kind_name(enum ledger_kind kind);
 bool ledger_kind_is_house(enum ledger_kind kind);
-/* The kinds of transaction: topup grant hold release capture refund goodwill adjust. */
+/* The kinds of transaction: topup grant hold release capture refund goodwill. */
 bool ledger_txn_kind_ok(const char *kind);
+/* May a transaction of this kind have these postings: routing table, sum zero, at least two. */
+bool ledger_routing_ok(const char *kind, const struct posting *p, int n);
 
 /* Writes one transaction. A sum that is not zero, an unknown kind or a pair that the routing table
  * does not allow is a programming error (assertion). SL_NO_CREDIT when a renter's balance would go
@@ -49,6 +51,9 @@ bool ledger_txn_kind_ok(const char *kind);
 int ledger_post(struct db_c *c, struct server *s, const char *kind, const char *ref,
                 const char *account_id, const char *memo, const char *currency,
                 const struct posting *postings, int n, char ret_txn[ID_TEXT], struct sl_err *err);
+/* Makes the ledger account with balance 0; safe to repeat. */
+int ledger_account_open(struct db_c *c, const char *account_id, enum ledger_kind kind,
+                        const char *currency, struct sl_err *err);
 /* 0 when there is no such ledger account yet. */
 int ledger_balance(struct db_c *c, const char *account_id, enum ledger_kind kind,
                    const char *currency, int64_t *ret_micro, struct sl_err *err);

@@ -11,7 +11,7 @@
 #define SERVER_QUOTE_H
 #include "server/wallet.h"
 
-enum { MODEL_TEXT = 64, IMAGE_TEXT = 128 };
+enum { MODEL_TEXT = 64, IMAGE_TEXT = 128, QUOTE_HORIZON_MIN_S = 60, QUOTE_GPUS_MAX = 64 };
 
 struct quote_want {
     const char *model, *image;
@@ -28,8 +28,10 @@ struct quote {
     int64_t expires_us, created_us;
 };
 
-/* SL_NOT_FOUND (model, or no price in the account's currency), SL_INVALID, SL_QUOTA. A wallet that
- * cannot pay the hold still gets a quote; the answer says so. */
+/* SL_NOT_FOUND (model, image, or no price in the account's currency), SL_INVALID. A wallet that
+ * cannot pay the hold still gets a quote; the answer says so. The horizon is conf
+ * lease.hold_horizon, or less where the trial credit would not reach so far (but at least
+ * QUOTE_HORIZON_MIN_S): a trial can start every shape whose minute it can pay. */
 int quote_make(struct db_c *c, struct server *s, const char *account_id,
                const struct quote_want *want, struct quote *ret, struct sl_err *err);
 /* SL_NOT_FOUND also when it belongs to another account. */

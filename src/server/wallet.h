@@ -46,9 +46,9 @@ int wallet_topup_once(struct db_c *c, struct server *s, const char *account_id, 
                       const char *actor, const char *reason, const char *reference,
                       char ret_txn[ID_TEXT], struct sl_err *err);
 /* The trial credit (conf trial.amount), once per identity and once per account: SL_CONFLICT when
- * either had it, nothing changes then. *ret_micro (may be NULL) = what was granted. */
+ * either had it, nothing changes then. */
 int wallet_grant_trial(struct db_c *c, struct server *s, const char *account_id,
-                       const char *identity_hash, int64_t *ret_micro, struct sl_err *err);
+                       const char *identity_hash, struct sl_err *err);
 /* Raises or lowers what is held for the lease to exactly amount_micro (0: as wallet_release). Takes
  * credit first, gives cash back first. SL_NO_CREDIT, field "balance", says how much is missing. */
 int wallet_hold(struct db_c *c, struct server *s, const char *account_id, const char *lease_id,
@@ -58,4 +58,8 @@ int wallet_release(struct db_c *c, struct server *s, const char *lease_id, struc
 /* What is held for the lease now. */
 int wallet_held_for(struct db_c *c, const char *lease_id, int64_t *ret_credit, int64_t *ret_cash,
                     struct sl_err *err);
+/* For meter.c alone: writes the hold row after postings that took from held funds. */
+int wallet_hold_store(struct db_c *c, struct server *s, const char *account_id,
+                      const char *lease_id, const char *currency, int64_t credit, int64_t cash,
+                      struct sl_err *err);
 #endif

@@ -139,7 +139,7 @@ OBJECT(trial_grant, "TrialGrant", "Result of asking for the trial credit");
 
 FIELDS(entry) = {{"account", WIRE_STR, 0, NULL, "\"\" for the house"},
                  {"kind", WIRE_STR, 0, NULL,
-                  "cash, credit, held_cash, held_credit, bank, promo, revenue, goodwill, adjust"},
+                  "cash, credit, held_cash, held_credit, bank, promo, revenue, goodwill"},
                  {"amount", WIRE_MONEY, 0, NULL, ""},
                  {0}};
 OBJECT(entry, "Entry", "One leg of a transaction");
