@@ -350,7 +350,7 @@ const char *price_memory_flag(int64_t told_gb, int64_t maker_gb, int64_t reporte
 {
     int n = 0;
     out[0] = 0;
-    if (memory_differs(told_gb, maker_gb))
+    if (told_gb && maker_gb && told_gb != maker_gb)
         n = snprintf(out, PRICE_FLAG, "told %lld GB, the maker says %lld GB", (long long)told_gb,
                      (long long)maker_gb);
     if (memory_differs(reported_gb, maker_gb ? maker_gb : told_gb))
