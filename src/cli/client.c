@@ -17,6 +17,8 @@ void answer_free(struct answer *a)
 
 const char *cli_quote(struct cli *c, const char *s)
 {
+    if (c->g.explain) /* for reading: "(id of my-lease)" */
+        return s;
     SL_AUTO_BUF struct sl_buf b = SL_BUF(1 << 16);
     for (; *s; s++) {
         unsigned char u = (unsigned char)*s;

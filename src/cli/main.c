@@ -38,7 +38,7 @@ static const struct cmd_verb verbs[] = {
     {"compare", "NxMODEL:DURATION...", "what a job costs on several models",
      OPTS(compare_opts, struct compare_args), compare_main, 1, ANY,
      .details =
-         "compare '8xMI300X:24h' '8xH100 SXM:24h' --fx USD/CNY=7.217@2026-11-30. A job is "
+         "compare '8xMI300X:24h' '8xH100 SXM:24h' --fx USD/CNY=7.1@2026-11-30. A job is "
          "NxMODEL[@OFFER]:DURATION. Without an exchange rate no ratio between two currencies is "
          "given and the exit status is not 0."},
     {"quote", "IMAGE", "a binding offer", OPTS(quote_opts, struct quote_args), quote_main, 1, 1},

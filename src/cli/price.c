@@ -95,14 +95,25 @@ static void print_flags(struct cli *c, const struct jr_val *root)
 
 static int price_list(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
 {
-    static const struct column columns[] = {{"MODEL", "model"},
+    static const struct column of_server[] = {{"MODEL", "model"},
+                                              {"MEMORY", "memory_type"},
+                                              {"GB TOLD", "memory_gb_told", COL_RIGHT},
+                                              {"GB", "memory_gb", COL_RIGHT},
+                                              {"PER CARD-HOUR", "price", COL_RIGHT},
+                                              {"", "currency"},
+                                              {"PER GB", "price_per_gb", COL_RIGHT},
+                                              {"FREE", "stock.free", COL_RIGHT},
+                                              {"FRAMEWORKS", "frameworks"},
+                                              {"NOTE", "note"},
+                                              {0}};
+    static const struct column of_file[] = {{"MODEL", "model"},
                                             {"MEMORY", "memory_type"},
                                             {"GB TOLD", "memory_gb_told", COL_RIGHT},
                                             {"GB", "memory_gb", COL_RIGHT},
                                             {"PER CARD-HOUR", "price", COL_RIGHT},
                                             {"", "currency"},
                                             {"PER GB", "price_per_gb", COL_RIGHT},
-                                            {"FREE", "stock.free", COL_RIGHT},
+                                            {"OFFER", "offer"},
                                             {"FRAMEWORKS", "frameworks"},
                                             {"NOTE", "note"},
                                             {0}};
@@ -112,7 +123,7 @@ static int price_list(struct cli *c, const void *opts, int argc, char **argv, st
     if (rc == 0 && o->model)
         rc = only_model(&a, o->model, err);
     if (rc == 0) {
-        cli_table(c, a.root, columns);
+        cli_table(c, a.root, !o->file && c->url[0] ? of_server : of_file);
         if (!c->json)
             print_flags(c, a.root);
     }
