@@ -36,6 +36,9 @@ struct delay_rule {
 };
 int delay_attempt(struct server *s, const struct delay_rule *rule, const char *who,
                   int64_t *ret_wait_s, struct sl_err *err);
+/* Takes one attempt back; forget takes them all. */
+int delay_forgive(struct db_c *c, const struct delay_rule *rule, const char *who,
+                  struct sl_err *err);
 int delay_forget(struct db_c *c, const struct delay_rule *rule, const char *who,
                  struct sl_err *err);
 #endif

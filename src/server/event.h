@@ -24,6 +24,9 @@ int event_chain_check(struct db_c *c, int64_t *ret_bad_seq, int64_t *ret_rows, s
 /* Writes one event as JSON from a row of EVENT_COLUMNS. */
 #define EVENT_COLUMNS "seq, id, account_id, noun, ref, type, actor, data, t_us, hash"
 void event_write(struct jw *w, const char *key, struct db_q *q);
+/* Opens a query for the rows of EVENT_COLUMNS after a seq that `who` may see, oldest first. */
+int events_after(struct db_c *c, const struct caller *who, int64_t after, int64_t limit,
+                 struct db_q *q, struct sl_err *err);
 handler_fn event_list; /* GET /v1/events with Accept: application/json */
 
 /* The bus: a mutex, a condition and a counter. One per server; NULL where nobody waits (simulator).

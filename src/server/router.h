@@ -35,14 +35,16 @@ struct req {
         const char *name, *value;
     } query[QUERY_MAX];
     int n_query;
-    void *body;     /* struct filled from route->request, or NULL */
-    void *prepared; /* left by route->prepare */
+    void *body;            /* struct filled from route->request, or NULL */
+    void *prepared;        /* left by route->prepare */
+    int64_t retry_after_s; /* left by route->prepare with SL_RATE */
     const char *idem_key, *if_match, *if_none_match, *request_id;
     const char *raw;
     size_t raw_n;
     /* What http.c found in the headers; NULL when absent. */
     const char *authorization, *content_type, *accept, *last_event_id, *address;
-    bool loopback; /* the peer is this machine */
+    bool loopback;  /* the peer is this machine */
+    int64_t wait_s; /* ROUTE_WAIT: filled by router_run for http.c, which does the waiting */
 };
 struct reply {
     int status; /* 200 by default; 201 for creating POSTs */
@@ -50,6 +52,7 @@ struct reply {
     struct jw json; /* writes into body */
     char etag[80];  /* "" for none */
     char location[160];
+    char allow[64];           /* with 405 */
     const char *content_type; /* application/json */
     int64_t retry_after_s;    /* > 0: Retry-After; kept when the handler fails */
     bool replayed;            /* the stored answer to an Idempotency-Key */
@@ -97,6 +100,8 @@ void reply_list_end(struct reply *out, const char *next_cursor);
 /* Writes `e` as the answer. Returning 0 after it commits the transaction, which a -1 would undo:
  * for refusals that must leave a trace (a wrong password). */
 int reply_problem(struct reply *out, const struct req *r, const struct sl_err *e);
+/* ETag = hash of the body; for answers without a version of their own. */
+void reply_etag(struct reply *out);
 
 /* The steps of a request. router_target splits a request target ("/v1/leases?state=running",
  * percent encoded) into path and query: SL_INVALID on bad escapes, control characters, a parameter
