@@ -4,13 +4,13 @@ BUILD ?= build
 SAN   ?= build-san
 
 # What each job needs on Debian 12. `make deps` installs all of it, `make deps-demo` the first three lists.
-PKG_BUILD = gcc libc6-dev make meson ninja-build pkg-config \
+PKG_BUILD = gcc libc6-dev make meson ninja-build pkg-config python3 \
             libarchive-dev libcmocka-dev libcurl4-gnutls-dev libgnutls28-dev libjansson-dev \
             libmicrohttpd-dev libsodium-dev libsqlite3-dev
 PKG_RUN   = ca-certificates crun dropbear-bin e2fsprogs erofs-utils iproute2 kmod nftables openssh-client \
             procps util-linux xz-utils zstd
 PKG_IMAGE = mmdebstrap debian-archive-keyring
-PKG_TEST  = python3 sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
+PKG_TEST  = sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
             debootstrap git file
 PKG_PORT  = hipcc libamdhip64-dev rocm-device-libs clang-19 lld-19 clang-tools-19
 PKG_BENCH = nginx-light wrk postgresql-15 postgresql-contrib

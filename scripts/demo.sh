@@ -1,0 +1,345 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# demo.sh: the whole story on this machine, as root: price table, sign-up, trial credit, quote, an instance with
+# SSH, work on the shared drive, stop, a second instance that sees the files, the statement and its verification.
+#
+#     scripts/demo.sh          run it; what an earlier run left is used again; the server stays up
+#     scripts/demo.sh stop     stop the server and the agent of the demo
+#     scripts/demo.sh clean    stop, and delete everything the demo made
+#
+# Everything lies in demo-data/ of this tree (and in a directory under /run while it runs). Nothing outside is
+# changed except the system user `starlease`, which the control plane runs as.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+TREE=$PWD
+BUILD=$(realpath "${BUILD:-build}")
+DATA=$TREE/demo-data
+RUN=/run/starlease-demo
+USER_NAME=starlease
+NODE=demo-node
+IMAGE=debian-small
+PORT_BASE=${DEMO_PORT_BASE:-22800}
+NET=${DEMO_NET:-10.89.0.0/16}
+BRIDGE=${DEMO_BRIDGE:-sldemo}
+
+now_us() { echo "${EPOCHREALTIME/[.,]/}"; }
+BEGIN=$(now_us)
+STEPS=()
+STEP=''
+STEP_US=$BEGIN
+seconds() { printf '%d.%02d' $(($1 / 1000000)) $(($1 % 1000000 / 10000)); }
+end_step() {
+    local t
+    t=$(now_us)
+    [ -z "$STEP" ] || STEPS+=("$(seconds $((t - STEP_US)))|$STEP")
+    STEP_US=$t
+    STEP=''
+}
+step() {
+    end_step
+    STEP=$1
+    printf '\n== %s\n' "$1"
+}
+die() {
+    echo "demo: $*" >&2
+    exit 1
+}
+# Shows a command of the renter (or of the operator) and runs it.
+say_run() {
+    local word line=
+    for word in "$@"; do
+        case $word in *[!A-Za-z0-9_./:=@,+%-]* | '') line+=" '$word'" ;; *) line+=" $word" ;; esac
+    done
+    echo "\$ starlease$line"
+}
+renter() { STARLEASE_CONFIG=$DATA/client/config "$BUILD/starlease" "$@"; }
+operator() { STARLEASE_CONFIG=$DATA/operator/config "$BUILD/starlease" "$@"; }
+show_renter() {
+    say_run "$@"
+    renter "$@"
+}
+show_operator() {
+    say_run "$@"
+    operator "$@"
+}
+# json PATH: a member of the JSON on standard input, "a.b.0"
+json() {
+    python3 -c 'import json, sys
+v = json.load(sys.stdin)
+for k in sys.argv[1].split("."):
+    v = v[int(k)] if k.isdigit() else v[k]
+print(v)' "$1"
+}
+
+# ---- processes, by pid file alone: "PID STARTTIME", so that a reused pid is never hit ----
+start_time() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+alive() {
+    local pid started
+    read -r pid started <"$1" 2>/dev/null || return 1
+    [ -n "$started" ] && [ "$(start_time "$pid")" = "$started" ]
+}
+launch() { # NAME COMMAND...
+    local name=$1
+    shift
+    setsid "$@" >>"$DATA/$name.log" 2>&1 </dev/null &
+    echo "$! $(start_time $!)" >"$DATA/$name.pid"
+}
+terminate() {
+    local pid _ i
+    alive "$DATA/$1.pid" || return 0
+    read -r pid _ <"$DATA/$1.pid"
+    kill -TERM "$pid" 2>/dev/null || true
+    for ((i = 0; i < 300; i++)); do
+        alive "$DATA/$1.pid" || return 0
+        sleep 0.1
+    done
+    kill -KILL "$pid" 2>/dev/null || true
+}
+wait_until() { # SECONDS WHAT COMMAND...
+    local limit=$(($1 * 10)) what=$2 i
+    shift 2
+    for ((i = 0; i < limit; i++)); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.1
+    done
+    die "waited too long for $what; see $DATA/*.log"
+}
+
+end_leases() {
+    local id
+    alive "$DATA/starleased.pid" || return 0
+    [ -e "$DATA/client/config" ] || return 0
+    for id in $(renter ps -o json 2>/dev/null | python3 -c 'import json, sys
+for l in json.load(sys.stdin)["items"]: print(l["id"])' 2>/dev/null); do
+        renter rm --yes "$id" >/dev/null 2>&1 || true
+    done
+}
+stop_all() {
+    end_leases
+    terminate starleased
+    terminate agentd
+}
+
+# ---- preparation ----
+prepare() {
+    [ "$(id -u)" = 0 ] || die "run it as root: containers, mounts and a bridge are made"
+    local p
+    for p in starleased starlease starlease-agentd; do
+        [ -x "$BUILD/$p" ] || die "$BUILD/$p is missing: run make demo"
+    done
+    getent passwd $USER_NAME >/dev/null || useradd --system --user-group --home-dir /nonexistent \
+        --no-create-home --shell /usr/sbin/nologin $USER_NAME
+    mkdir -p "$DATA"
+    # The control plane's user must be able to reach its files; a clone under /root cannot be entered.
+    if ! setpriv --reuid=$USER_NAME --regid=$USER_NAME --clear-groups test -x "$DATA"; then
+        local other
+        other=/var/lib/starlease-demo-$(echo "$TREE" | sha256sum | cut -c1-12)
+        [ -L "$TREE/demo-data" ] || rmdir "$TREE/demo-data"
+        mkdir -p "$other"
+        ln -sfn "$other" "$TREE/demo-data"
+        DATA=$other
+        echo "$USER_NAME cannot enter $TREE: data is in $DATA (demo-data points there)"
+    fi
+    mkdir -p "$DATA/client" "$DATA/operator" "$DATA/server" "$DATA/mail" "$DATA/prices" "$DATA/agent"
+    chmod 700 "$DATA/client" "$DATA/operator" "$DATA/agent"
+    cp "$TREE"/prices/*.csv "$DATA/prices/"
+    chown -R $USER_NAME:$USER_NAME "$DATA/server" "$DATA/mail"
+}
+
+has_gpus() { grep -qs '^simd_count [1-9]' /sys/class/kfd/kfd/topology/nodes/*/properties; }
+
+start_agent() {
+    local emulate=()
+    if has_gpus; then
+        echo "this machine's GPUs are used"
+    else
+        emulate=(--emulate "$(emulated_tree)")
+        echo "no GPU here: a recorded 8x MI300X machine stands in, everything says emulated"
+    fi
+    mkdir -p $RUN
+    chmod 711 $RUN
+    launch agentd "$BUILD/starlease-agentd" --state "$DATA/agent" --run $RUN --socket $RUN/agentd.sock \
+        --node $NODE --bridge "$BRIDGE" --net "$NET" --allow "$(id -u $USER_NAME)" "${emulate[@]}"
+    wait_until 30 "the agent's socket" test -S $RUN/agentd.sock
+}
+emulated_tree() { echo "$TREE/tests/data/kfd/mi300x-spx"; }
+
+free_port() {
+    local p
+    for ((p = 7070; p < 7170; p++)); do
+        ss -Hltn "sport = :$p" | grep -q . || break
+    done
+    echo $p
+}
+start_server() {
+    PORT=$(free_port)
+    URL=http://127.0.0.1:$PORT
+    cat >"$DATA/starleased.conf" <<CONF
+[server]
+listen = 127.0.0.1:$PORT
+user = $USER_NAME
+data_dir = $DATA/server
+public_url = $URL
+[mail]
+spool = $DATA/mail
+[node]
+ssh_host = 127.0.0.1
+port_base = $PORT_BASE
+[prices]
+files = $DATA/prices/seed.csv
+models = $DATA/prices/models.csv
+CONF
+    launch starleased "$BUILD/starleased" --conf "$DATA/starleased.conf"
+    wait_until 30 "the server" renter --url "$URL" api GET /v1/health
+    echo "$URL, as user $(ps -o user= -p "$(cut -d' ' -f1 "$DATA/starleased.pid")"), data in $DATA/server"
+}
+
+setup_operator() {
+    if ! operator --url "$URL" api GET /v1/account >/dev/null 2>&1; then
+        "$BUILD/starleased" --conf "$DATA/starleased.conf" --create-operator operator@example.com 2>>"$DATA/starleased.log" |
+            grep -o 'slk_[0-9a-f]*' | operator login --token --url "$URL" >/dev/null ||
+            die "no operator token: see $DATA/starleased.log"
+    fi
+    operator node show $NODE >/dev/null 2>&1 || show_operator node enrol unix:$RUN/agentd.sock
+    wait_until 60 "the node" node_available
+    show_operator node list
+    operator image list -o json | grep -q "\"name\":\"$IMAGE\"" ||
+        show_operator image import $IMAGE "$DATA/$IMAGE.tar"
+}
+node_available() { [ "$(operator node show $NODE -o json | json state)" = available ]; }
+
+build_image() {
+    if [ -s "$DATA/$IMAGE.tar" ]; then
+        echo "$DATA/$IMAGE.tar is there"
+        return
+    fi
+    "$TREE/images/debian-small.sh" "$DATA/$IMAGE.tar.part"
+    mv "$DATA/$IMAGE.tar.part" "$DATA/$IMAGE.tar"
+    ls -lh "$DATA/$IMAGE.tar"
+}
+
+# ---- the story ----
+mailed_code() { # the code in the newest mail to this address
+    local f
+    f=$(grep -ls "^To: .*$EMAIL" "$DATA"/mail/*.eml | xargs -r ls -t | head -1)
+    [ -n "$f" ] && grep -oE '\b[0-9]{6,10}\b' <(sed '1,/^\r\{0,1\}$/d' "$f") | head -1
+}
+have_code() { [ -n "$(mailed_code)" ]; }
+
+sign_up() {
+    EMAIL=demo-$(date -u +%Y%m%d%H%M%S)@example.com
+    rm -f "$DATA/client/config"
+    STARLEASE_PASSWORD=$(head -c 18 /dev/urandom | base64)
+    export STARLEASE_PASSWORD STARLEASE_URL=$URL
+    show_renter signup "$EMAIL"
+    wait_until 20 "the mail" have_code
+    echo "(the mail lies in $DATA/mail: code $(mailed_code))"
+    show_renter verify "$EMAIL" "$(mailed_code)" | head -1
+    show_renter login "$EMAIL" --url "$URL"
+    unset STARLEASE_PASSWORD STARLEASE_URL
+    show_renter trial
+    [ -e "$DATA/client/id_ed25519" ] || ssh-keygen -q -t ed25519 -N '' -C demo -f "$DATA/client/id_ed25519"
+    show_renter key add "$DATA/client/id_ed25519.pub"
+}
+SSH_KEY=("-i" "$DATA/client/id_ed25519")
+
+work() {
+    show_renter exec "${SSH_KEY[@]}" first sh -c 'uname -n; id -un; ls /dev/kfd /dev/dri 2>/dev/null; df -h / /shared | tail -2'
+    show_renter cp "${SSH_KEY[@]}" scripts/demo-job.pl first:/root
+    show_renter exec "${SSH_KEY[@]}" first perl /root/demo-job.pl --report /shared/first-metric
+    wait_until 20 "the metric at the control plane" has_metric
+    METRIC=$(renter show first -o json)
+    NONCE=$(json nonce <<<"$METRIC") SHA=$(json metric.sha256 <<<"$METRIC") VALUE=$(json metric.value <<<"$METRIC")
+    [ "$(perl scripts/demo-job.pl "$NONCE" | sha256sum | cut -d' ' -f1)" = "$SHA" ] ||
+        die "the metric cannot be reproduced here from the nonce"
+    echo "the control plane has the metric; the same job here, from its nonce $NONCE, gives the same SHA-256"
+}
+has_metric() { renter show first -o json | json metric.sha256; }
+
+second_instance() {
+    show_renter run --yes --gpu MI300X:1 --name second $IMAGE
+    show_renter exec "${SSH_KEY[@]}" second ls -l /shared/first-metric
+    local seen
+    seen=$(renter exec "${SSH_KEY[@]}" second sha256sum /shared/first-metric/figures.txt | cut -d' ' -f1)
+    [ "$seen" = "$SHA" ] || die "the second instance sees other bytes: $seen"
+    echo "the second instance reads the same bytes: $seen"
+    show_renter stop second
+}
+
+statement() {
+    show_renter bill show
+    show_renter bill export "$DATA/client/bill.json"
+    show_renter bill verify "$DATA/client/bill.json" --earlier "$DATA/client/bill-before.json"
+    show_operator audit money | tail -3
+}
+
+summary() {
+    local s
+    printf '\n== Timeline\n%10s  %s\n' seconds step
+    for s in "${STEPS[@]}"; do
+        printf '%10s  %s\n' "${s%%|*}" "${s#*|}"
+    done
+    printf '%10s  %s\n' "$(seconds $(($(now_us) - BEGIN)))" 'all of it'
+    cat <<END
+
+First reproducible metric: dominant_eigenvalue $VALUE
+  SHA-256 of the figures $SHA
+  nonce chosen by the control plane at create: $NONCE
+
+The server is running at $URL (logs and data in $DATA).
+  as the renter:    export STARLEASE_CONFIG=$DATA/client/config
+  as the operator:  export STARLEASE_CONFIG=$DATA/operator/config
+  stop it:          make demo-stop
+END
+}
+
+demo() {
+    step "Preparation"
+    prepare
+    stop_all
+    step "Image: a small Debian (made once)"
+    build_image
+    step "Agent and control plane"
+    start_agent
+    start_server
+    step "Operator: the node into service, the image imported"
+    setup_operator
+    step "Price table"
+    show_renter price list --url "$URL"
+    step "Sign-up with a mailed code, trial credit, SSH key"
+    sign_up
+    step "Quote"
+    show_renter quote --gpu MI300X:2 $IMAGE
+    step "First instance: 2 cards, from request to SSH"
+    show_renter run --yes --gpu MI300X:2 --name first $IMAGE
+    step "Work: a numeric job over the nonce, on the shared drive"
+    work
+    step "Stop"
+    show_renter stop first
+    renter bill export "$DATA/client/bill-before.json" >/dev/null
+    step "Second instance sees the files"
+    second_instance
+    step "Statement, verified offline"
+    statement
+    step "Both instances given up"
+    show_renter rm --yes first
+    show_renter rm --yes second
+    end_step
+    summary
+}
+
+case ${1:-} in
+'') demo ;;
+stop)
+    [ -L "$DATA" ] && DATA=$(readlink -f "$DATA")
+    stop_all
+    echo "the demo's server and agent are stopped; data stays in $DATA"
+    ;;
+clean)
+    [ -L "$DATA" ] && DATA=$(readlink -f "$DATA")
+    stop_all
+    rm -rf "$DATA" "$TREE/demo-data" $RUN
+    ;;
+*) die "usage: scripts/demo.sh [stop|clean]" ;;
+esac
