@@ -210,7 +210,7 @@ CLI_VERB(login)
 static int trial(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
 {
     struct answer a = {0};
-    int rc = cli_call(c, "POST", "/v1/account/trial", "{}", &a, err);
+    int rc = cli_call(c, "POST", "/v1/account/trial", NULL, &a, err);
     static const struct column fields[] = {{"Trial credit", "amount"},
                                            {"Available", "wallet.available"},
                                            {"Currency", "wallet.currency"},

@@ -43,13 +43,8 @@ static int api(struct cli *c, const void *opts, int argc, char **argv, struct sl
     SL_AUTO_BUF struct sl_buf body = SL_BUF(BODY_MAX);
     if (o->body && read_body(o->body, &body, err) < 0)
         return -1;
-    bool needs = sl_streq(argv[0], "POST") && !o->body;
     struct answer a = {0};
-    int rc = cli_call(c, argv[0], argv[1],
-                      o->body ? sl_buf_str(&body)
-                      : needs ? "{}"
-                              : NULL,
-                      &a, err);
+    int rc = cli_call(c, argv[0], argv[1], o->body ? sl_buf_str(&body) : NULL, &a, err);
     if (rc == 0 && a.text.n) {
         fwrite(a.text.p, 1, a.text.n, stdout);
         if (a.text.p[a.text.n - 1] != '\n')

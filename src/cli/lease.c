@@ -234,7 +234,7 @@ static int stop(struct cli *c, const void *opts, int argc, char **argv, struct s
     if (cli_lease_id(c, argv[0], &id, err) < 0)
         return -1;
     struct answer a = {0};
-    int rc = cli_call(c, "POST", lease_path(c, id, "/stop"), "{}", &a, err);
+    int rc = cli_call(c, "POST", lease_path(c, id, "/stop"), NULL, &a, err);
     if (rc == 0) {
         a.etag[0] = 0;
         rc = finish(c, opts, id, "stopped", &a, err);
@@ -264,7 +264,7 @@ static int start(struct cli *c, const void *opts, int argc, char **argv, struct 
     answer_free(&a);
     if (cli_confirm(c, o->yes, q, err) < 0)
         return -1;
-    rc = cli_call(c, "POST", lease_path(c, id, "/start"), "{}", &a, err);
+    rc = cli_call(c, "POST", lease_path(c, id, "/start"), NULL, &a, err);
     if (rc == 0) {
         a.etag[0] = 0;
         rc = finish(c, o, id, "running", &a, err);

@@ -101,7 +101,7 @@ CLI_VERB(node_enrol)
 static int node_act(struct cli *c, const char *name, const char *tail, struct sl_err *err)
 {
     struct answer a = {0};
-    int rc = cli_call(c, "POST", node_path(c, name, tail), "{}", &a, err);
+    int rc = cli_call(c, "POST", node_path(c, name, tail), NULL, &a, err);
     if (rc == 0)
         cli_show(c, a.root, node_fields);
     answer_free(&a);

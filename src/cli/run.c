@@ -56,9 +56,10 @@ static int parse_gpu(struct cli *c, const char *text, const char **ret_model, lo
                      struct sl_err *err)
 {
     if (!text)
-        return sl_fail_at(err, SL_INVALID, "gpu",
-                          "--gpu MODEL:N is missing (options stand before IMAGE): `starlease price list` "
-                          "shows the models");
+        return sl_fail_at(
+            err, SL_INVALID, "gpu",
+            "--gpu MODEL:N is missing (options stand before IMAGE): `starlease price list` "
+            "shows the models");
     const char *colon = strrchr(text, ':');
     *ret_n = 1;
     if (colon && (!sl_parse_i64(colon + 1, ret_n) || *ret_n < 1 || *ret_n > 64))
