@@ -51,6 +51,10 @@ int operation_finish(struct db_c *c, struct server *s, const struct operation *o
 int operation_get(struct db_c *c, const char *account_id, const char *id, struct sl_arena *a,
                   struct operation *ret, struct sl_err *err);
 
+/* JSON object; account_id "": any account. */
+int operation_write(struct db_c *c, struct jw *w, const char *account_id, const char *id,
+                    struct sl_err *err);
+
 int operations_start(struct server *s, struct sl_err *err);
 /* Lets running operations end (at most their own time limits), joins all threads. */
 void operations_stop(void);
