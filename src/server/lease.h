@@ -81,13 +81,14 @@ handler_fn lease_create_post, lease_list, lease_show, lease_stop_post, lease_sta
     lease_delete, lease_logs;
 int lease_logs_prepare(struct req *r, struct sl_err *err);
 /* lease_report.c: POST /v1/agent/report */
+struct lease_report_metric {
+    const char *name, *value, *sha256;
+};
 struct lease_report {
     const char *lease, *kind, *reason, *host_key;
     int64_t epoch, t_us, alive_s, exit_code;
     bool has_exit_code, has_metric;
-    struct {
-        const char *name, *value, *sha256;
-    } metric;
+    struct lease_report_metric metric;
 };
 extern const struct jr_field lease_report_fields[];
 handler_fn lease_report_post;

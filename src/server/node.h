@@ -49,18 +49,37 @@ int node_start_worked(struct db_c *c, const char *name, struct sl_err *err);
  */
 int node_health(struct db_c *c, struct server *s, const char *name, const char *health,
                 const char *reason, struct sl_err *err);
+/* A probe answer is stored: model, cards, memory as the node reports them. Cards that are neither leased
+ * nor waiting to be sanitized become free; testing -> available. */
+int node_probed(struct db_c *c, struct server *s, const char *name, const struct jr_val *facts,
+                struct sl_err *err);
+/* enrolled -> testing, with the operation that probes it. Name free or retired, else SL_CONFLICT. */
+int node_enrol(struct db_c *c, struct server *s, const char *name, const char *addr,
+               const char *engine, struct sl_err *err);
+/* Asks the agent at addr for its node's name. Blocks on the socket. */
+int node_ask_name(const char *addr, int timeout_ms, char ret_name[NODE_NAME_MAX],
+                  struct sl_err *err);
+/* Enrols the sockets of conf node.sockets that no node has yet; one that does not answer is tried
+ * again at the next call. */
+void node_enrol_sockets(struct server *s);
+/* Adds the operation that cleans `mask` (bits that are in sanitize_mask already). */
+int node_sanitize_add(struct db_c *c, struct server *s, const char *name, const char *lease_id,
+                      const char *account_id, uint64_t mask, struct sl_err *err);
 /* Recomputes every mask from the leases and open sanitize operations; *ret_bad counts differences
  * and `report` gets one line each. Part of the audit. */
 int node_audit(struct db_c *c, struct sl_buf *report, int64_t *ret_bad, struct sl_err *err);
 
 /* Operations: node_test probes and makes the node available. */
 int node_run_test(struct server *s, const struct operation *op, struct sl_err *err);
+int node_test_gave_up(struct db_c *c, struct server *s, const struct operation *op,
+                      const char *why, struct sl_err *err);
 int node_run_sanitize(struct server *s, const struct operation *op, struct sl_err *err);
 int node_sanitize_gave_up(struct db_c *c, struct server *s, const struct operation *op,
                           const char *why, struct sl_err *err);
 
 extern const struct jr_field node_enrol_fields[];
-struct node_enrol {
+int node_enrol_prepare(struct req *r, struct sl_err *err);
+struct node_enrol_body {
     const char *name, *addr, *engine;
 };
 handler_fn node_list, node_show, node_enrol_post, node_drain, node_resume, node_retire,

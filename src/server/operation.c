@@ -43,6 +43,16 @@ int operation_finish(struct db_c *c, struct server *s, const struct operation *o
                    "system", "", err);
 }
 
+int operation_fail(struct db_c *c, struct server *s, const struct operation *op, const char *why,
+                   struct sl_err *err)
+{
+    FAILPOINT("operation.fail");
+    if (db_exec(c, err, "UPDATE operation SET error = ?2 WHERE id = ?1", "tt", op->id, why) < 0)
+        return -1;
+    return sm_move(c, s, &operation_sm, "operation", "id", op->id, OPERATION_FAILED,
+                   op->account_id, "system", why, err);
+}
+
 static void read_row(struct db_q *q, struct sl_arena *a, struct operation *op)
 {
     *op = (struct operation){.epoch = db_int(q, 5),

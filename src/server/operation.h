@@ -47,6 +47,9 @@ int operation_add(struct db_c *c, struct server *s, const struct operation_new *
 /* running -> done. */
 int operation_finish(struct db_c *c, struct server *s, const struct operation *op,
                      struct sl_err *err);
+/* running -> failed: trying again would fail the same way. */
+int operation_fail(struct db_c *c, struct server *s, const struct operation *op, const char *why,
+                   struct sl_err *err);
 /* Strings in the arena. account_id NULL: any account. */
 int operation_get(struct db_c *c, const char *account_id, const char *id, struct sl_arena *a,
                   struct operation *ret, struct sl_err *err);

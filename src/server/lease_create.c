@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a lease begins: the first time (create) and after a stop (start).
+ */
+#include "base/core/failpoint.h"
+#include "server/event.h"
+#include "server/image.h"
+#include "server/lease.h"
+#include "server/node.h"
+#include "server/operation.h"
+#include "server/placement.h"
+#include "server/quota.h"
+#include "server/quote.h"
+#include "server/volume.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { SLOTS_MAX = 4096, NONCE_BYTES = 32, GB = 1000000000, COMMAND_MAX = 64 << 10 };
+
+static const char sql_slots[] = "SELECT slot FROM lease WHERE node_name = ?1 AND state <> "
+                                "'released' AND state <> 'failed' ORDER BY slot";
+static const char sql_add[] =
+    "INSERT INTO lease(id, account_id, name, state, state_since_us, epoch, model, gpus, node_name, "
+    "gpu_mask, slot, quote_id, price_version_id, rate_micro, currency, horizon_s, image, volume_id, "
+    "disk_gb, command, ssh_keys, nonce, emulated, created_us, updated_us) VALUES(?1, ?2, ?3, "
+    "'requested', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
+    "(SELECT emulated FROM node WHERE name = ?7), ?4, ?4)";
+static const char sql_again[] =
+    "UPDATE lease SET epoch = epoch + 1, gpu_mask = ?2, ready_us = 0, last_heartbeat_us = 0, "
+    "reason = '', updated_us = ?3 WHERE id = ?1";
+static const char sql_name_taken[] =
+    "SELECT COUNT(*) FROM lease WHERE account_id = ?1 AND name = ?2 AND state <> 'released' AND "
+    "state <> 'failed'";
+static const char sql_keys[] = "SELECT line FROM ssh_key WHERE account_id = ?1 ORDER BY id";
+static const char sql_key[] = "SELECT line FROM ssh_key WHERE account_id = ?1 AND id = ?2";
+static const char sql_account[] = "SELECT state FROM account WHERE id = ?1";
+
+struct creation {
+    struct db_c *c;
+    struct server *s;
+    const char *account_id;
+    const struct lease_want *want;
+    char id[ID_TEXT], volume_id[ID_TEXT], name[64], node[64];
+    struct quote quote;
+    uint64_t mask;
+    int64_t slot;
+    struct sl_buf keys, command;
+};
+
+static int account_active(struct db_c *c, const char *account_id, struct sl_err *err)
+{
+    struct db_q q;
+    char state[16] = "";
+    int rc = db_row(c, &q, err, sql_account, "t", account_id);
+    if (rc > 0)
+        (void)snprintf(state, sizeof state, "%s", db_text(&q, 0));
+    db_done(&q);
+    if (rc < 0)
+        return -1;
+    if (sl_streq(state, "active"))
+        return 0;
+    return sl_fail(err, SL_FORBIDDEN,
+                   sl_streq(state, "frozen")
+                       ? "the account is frozen; what runs can be stopped, nothing can be started"
+                       : "the e-mail address is not verified; enter the mailed code first");
+}
+
+static int pick_name(struct creation *k, struct sl_err *err)
+{
+    int64_t taken = 0;
+    if (!k->want->name) { /* the end of the id is its random part */
+        (void)snprintf(k->name, sizeof k->name, "i-%s", k->id + strlen(k->id) - 10);
+        return 0;
+    }
+    if (!name_ok(k->want->name))
+        return sl_fail_at(err, SL_INVALID, "name",
+                          "name: \"%.63s\" is not a name; use 1 to 63 of a-z, 0-9 and '-', first "
+                          "and last a letter or digit",
+                          k->want->name);
+    (void)snprintf(k->name, sizeof k->name, "%s", k->want->name);
+    if (db_value(k->c, 0, &taken, err, sql_name_taken, "tt", k->account_id, k->name) < 0)
+        return -1;
+    if (taken)
+        return sl_fail_at(err, SL_CONFLICT, "name",
+                          "name: you have an instance named %s; release it or choose another name",
+                          k->name);
+    return 0;
+}
+
+static int add_key(struct creation *k, struct jw *w, const char *key_id, struct sl_err *err)
+{
+    struct db_q q;
+    int rc = db_row(k->c, &q, err, sql_key, "tt", k->account_id, key_id);
+    if (rc > 0)
+        jw_str(w, NULL, db_text(&q, 0));
+    db_done(&q);
+    if (rc < 0)
+        return -1;
+    if (rc == 0)
+        return sl_fail_at(err, SL_INVALID, "keys",
+                          "keys: no SSH key %.60s exists; list your keys to see their ids", key_id);
+    return 0;
+}
+
+static int pick_keys(struct creation *k, struct sl_err *err)
+{
+    struct jw w = {&k->keys};
+    int n = k->want->keys.n, rc = 0;
+    jw_array(&w, NULL);
+    for (int i = 0; i < n; i++)
+        if (add_key(k, &w, k->want->keys.v[i], err) < 0)
+            return -1;
+    if (n == 0) {
+        struct db_q q;
+        rc = db_query(k->c, &q, err, sql_keys, "t", k->account_id);
+        while (rc >= 0 && (rc = db_next(&q, err)) > 0 && ++n)
+            jw_str(&w, NULL, db_text(&q, 0));
+        db_done(&q);
+    }
+    jw_end(&w);
+    if (rc < 0)
+        return -1;
+    if (n == 0 && k->want->command.n == 0)
+        return sl_fail_at(err, SL_INVALID, "keys",
+                          "keys: the account has no SSH key and no command is given, so nobody "
+                          "could use the instance; add a key first");
+    return 0;
+}
+
+static int write_command(struct creation *k, struct sl_err *err)
+{
+    struct jw w = {&k->command};
+    jw_array(&w, NULL);
+    for (int i = 0; i < k->want->command.n; i++)
+        jw_str(&w, NULL, k->want->command.v[i]);
+    jw_end(&w);
+    if (k->command.over)
+        return sl_fail_at(err, SL_TOO_LARGE, "command", "command: over %d bytes", COMMAND_MAX);
+    return 0;
+}
+
+/* The smallest number that no lease on this node uses: SSH port, address and uid range come from it. */
+static int pick_slot(struct creation *k, struct sl_err *err)
+{
+    struct db_q q;
+    int rc = db_query(k->c, &q, err, sql_slots, "t", k->node);
+    k->slot = 0;
+    while (rc >= 0 && (rc = db_next(&q, err)) > 0 && db_int(&q, 0) == k->slot)
+        k->slot++;
+    db_done(&q);
+    if (rc < 0)
+        return -1;
+    if (k->slot >= SLOTS_MAX)
+        return sl_fail(err, SL_NO_CAPACITY, "node %s keeps %d instances already, its limit",
+                       k->node, SLOTS_MAX);
+    return 0;
+}
+
+static int place_lease(struct creation *k, struct sl_err *err)
+{
+    struct place_ask ask = {
+        .account_id = k->account_id, .model = k->quote.model, .gpus = k->quote.gpus};
+    if (place_in_db(k->c, k->s, &ask, k->node, &k->mask, err) < 0 ||
+        node_take(k->c, k->s, k->node, k->account_id, k->mask, err) < 0)
+        return -1;
+    return pick_slot(k, err);
+}
+
+static int insert(struct creation *k, struct sl_err *err)
+{
+    uint8_t random[NONCE_BYTES];
+    char nonce[2 * NONCE_BYTES + 1];
+    const struct quote *q = &k->quote;
+    env_random(k->s->env, random, sizeof random);
+    hex_encode(random, sizeof random, nonce);
+    return db_exec(k->c, err, sql_add, "tttititiittitittittt", k->id, k->account_id, k->name,
+                   env_now(k->s->env), q->model, q->gpus, k->node, (int64_t)k->mask, k->slot, q->id,
+                   q->price_version_id, q->rate_micro, q->currency, q->horizon_s, q->image,
+                   k->volume_id, q->disk_gb, sl_buf_str(&k->command), sl_buf_str(&k->keys), nonce);
+}
+
+static int tell_node(struct db_c *c, struct server *s, const char *lease, const char *account,
+                     const char *node, int64_t epoch, struct sl_err *err)
+{
+    struct operation_new op = {.kind = "lease_start",
+                               .ref = lease,
+                               .account_id = account,
+                               .node_name = node,
+                               .epoch = epoch};
+    return operation_add(c, s, &op, NULL, err);
+}
+
+static int create(struct creation *k, struct sl_err *err)
+{
+    struct db_c *c = k->c;
+    struct server *s = k->s;
+    const struct quote *q = &k->quote;
+    env_id(s->env, "lea", k->id);
+    if (account_active(c, k->account_id, err) < 0 ||
+        quote_use(c, s, k->account_id, k->want->quote, k->id, &k->quote, err) < 0 ||
+        pick_name(k, err) < 0 || pick_keys(k, err) < 0 || write_command(k, err) < 0 ||
+        image_check(c, q->image, err) < 0 ||
+        quota_check(c, k->account_id, q->gpus, 1, q->disk_gb, err) < 0)
+        return -1;
+    if (place_lease(k, err) < 0)
+        return -1;
+    FAILPOINT("lease.cards_taken");
+    if (volume_create(c, s, k->account_id, k->id, k->name, k->node, q->disk_gb * GB, k->volume_id,
+                      err) < 0 ||
+        insert(k, err) < 0)
+        return -1;
+    if (event_add(c, s, k->account_id, "lease", k->id, "lease.requested", k->account_id, NULL,
+                  err) < 0 ||
+        wallet_hold(c, s, k->account_id, k->id, q->hold_micro, err) < 0)
+        return -1;
+    FAILPOINT("lease.after_hold");
+    if (sm_move(c, s, &lease_sm, "lease", "id", k->id, LEASE_PLACED, k->account_id, k->account_id,
+                "", err) < 0)
+        return -1;
+    return tell_node(c, s, k->id, k->account_id, k->node, 1, err);
+}
+
+int lease_create(struct db_c *c, struct server *s, const char *account_id,
+                 const struct lease_want *w, struct sl_arena *a, char ret_id[ID_TEXT],
+                 struct sl_err *err)
+{
+    struct creation k = {.c = c,
+                         .s = s,
+                         .account_id = account_id,
+                         .want = w,
+                         .keys = SL_BUF(1 << 20),
+                         .command = SL_BUF(COMMAND_MAX)};
+    int rc = create(&k, err);
+    sl_buf_free(&k.keys);
+    sl_buf_free(&k.command);
+    if (rc == 0)
+        memcpy(ret_id, k.id, ID_TEXT);
+    return rc;
+}
+
+int lease_start(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
+                struct sl_err *err)
+{
+    char node[64];
+    uint64_t mask;
+    struct place_ask ask = {.account_id = l->account_id,
+                            .model = l->model,
+                            .gpus = l->gpus,
+                            .node_name = l->node_name};
+    if (l->state == LEASE_PLACED || l->state == LEASE_STARTING || l->state == LEASE_RUNNING)
+        return 0;
+    if (l->state != LEASE_STOPPED || l->gpu_mask)
+        return sl_fail_at(err, SL_CONFLICT, "state",
+                          "instance %s is %s%s; only a stopped instance can be started", l->name,
+                          lease_sm.states[l->state].name,
+                          l->gpu_mask && l->state == LEASE_STOPPED
+                              ? " but its node has not confirmed that yet"
+                              : "");
+    if (account_active(c, l->account_id, err) < 0 || image_check(c, l->image, err) < 0 ||
+        quota_check(c, l->account_id, l->gpus, 0, 0, err) < 0 ||
+        place_in_db(c, s, &ask, node, &mask, err) < 0 ||
+        node_take(c, s, node, l->account_id, mask, err) < 0)
+        return -1;
+    FAILPOINT("lease.cards_taken_again");
+    if (wallet_hold(c, s, l->account_id, l->id, money_charge(l->rate_micro, l->horizon_s), err) <
+            0 ||
+        db_exec(c, err, sql_again, "tii", l->id, (int64_t)mask, env_now(s->env)) < 0 ||
+        sm_move(c, s, &lease_sm, "lease", "id", l->id, LEASE_PLACED, l->account_id, actor, "",
+                err) < 0)
+        return -1;
+    return tell_node(c, s, l->id, l->account_id, node, l->epoch + 1, err);
+}
