@@ -48,6 +48,10 @@ struct server_conf {
     int64_t heartbeat_s, fence_after_s;
     int64_t disk_keep_s; /* a stopped lease without funds keeps its disk so long */
     int64_t workers;     /* operation worker threads */
+    int64_t meter_s;     /* between captures of a running lease */
+    int64_t reconcile_s; /* between looks at what the nodes run */
+    int64_t tombstone_keep_s; /* a deleted disk keeps its data so long */
+    int64_t shared_quota_gb;  /* of an account's shared drive */
     /* [node] */
     const char *node_sockets; /* "unix:/run/starlease/agentd.sock ...": enrolled at start */
     const char *ssh_host;     /* shown to renters; "" = the node's name */

@@ -7,8 +7,12 @@
 #include "server/page.h"
 #include <stdio.h>
 
-enum { IMPORT_TIMEOUT_MS = 3600000, REMOVE_TIMEOUT_MS = 120000, NODES_MAX = 4096,
-       PROGRESS_EVERY_US = 1000000 };
+enum {
+    IMPORT_TIMEOUT_MS = 3600000,
+    REMOVE_TIMEOUT_MS = 120000,
+    NODES_MAX = 4096,
+    PROGRESS_EVERY_US = 1000000
+};
 
 #define COLUMNS "id, name, digest, source, state, size_bytes, files, reason, created_us"
 static const char sql_by_name[] = "SELECT " COLUMNS " FROM image WHERE name = ?1";

@@ -104,7 +104,8 @@ static int tell_node(struct db_c *c, struct server *s, const struct lease *l, bo
 static int end(struct db_c *c, struct server *s, const struct lease *l, int64_t end_us,
                const char *actor, const char *reason, bool failed, struct sl_err *err)
 {
-    /* With no open segment meter_stop only gives the hold back: a start that failed costs nothing. */
+    /* With no open segment meter_stop only gives the hold back: a start that failed costs nothing.
+     */
     if (meter_stop(c, s, l->id, end_us, reason, err) < 0)
         return -1;
     FAILPOINT("lease.meter_stopped");
@@ -175,9 +176,10 @@ int lease_release(struct db_c *c, struct server *s, const struct lease *l, const
     if (l->state == LEASE_RELEASED || l->state == LEASE_FAILED)
         return 0;
     if (l->state != LEASE_STOPPED)
-        return sl_fail_at(err, SL_CONFLICT, "state",
-                          "instance %s is %s; stop it and wait until it is stopped, then release it",
-                          l->name, lease_sm.states[l->state].name);
+        return sl_fail_at(
+            err, SL_CONFLICT, "state",
+            "instance %s is %s; stop it and wait until it is stopped, then release it", l->name,
+            lease_sm.states[l->state].name);
     if (move(c, s, l, LEASE_RELEASED, actor, "released by the renter", err) < 0)
         return -1;
     FAILPOINT("lease.released");
@@ -189,9 +191,8 @@ int lease_deadline(struct db_c *c, struct server *s, const struct lease *l, stru
     switch (l->state) {
     case LEASE_PLACED:
     case LEASE_STARTING:
-        return lease_start_failed(c, s, l,
-                                  "the node did not report the instance ready within its time",
-                                  err);
+        return lease_start_failed(
+            c, s, l, "the node did not report the instance ready within its time", err);
     case LEASE_STOPPING:
         /* The cards stay taken (gpu_mask) until the node proves that nothing remains. */
         if (node_quarantine(c, s, l->node_name, "it did not confirm the stop of a lease in time",

@@ -58,9 +58,22 @@ int lease_release(struct db_c *c, struct server *s, const struct lease *l, const
 /* When the node last proved that the lease ran; billing never goes past it while the node is
  * silent. */
 int64_t lease_proven_us(const struct server *s, const struct lease *l, int64_t now);
-/* The agent has proved that nothing remains: cards go to sanitizing, the lease to stopped or
- * failed. */
-int lease_gone(struct db_c *c, struct server *s, const struct lease *l, struct sl_err *err);
+/* A start that cannot succeed: nothing is charged, funds come back at once, the node's record
+ * counts it. The lease becomes failed when it never ran, stopped when its disk holds earlier work.
+ */
+int lease_start_failed(struct db_c *c, struct server *s, const struct lease *l, const char *why,
+                       struct sl_err *err);
+/* The agent has proved that nothing of this epoch remains: cards go to sanitizing, the lease to
+ * stopped, or to failed. */
+int lease_gone(struct db_c *c, struct server *s, const struct lease *l, bool failed,
+               struct sl_err *err);
+/* Rows of SELECT LEASE_COLUMNS FROM lease. */
+#define LEASE_COLUMNS                                                                              \
+    "id, account_id, name, state, state_since_us, deadline_us, epoch, model, gpus, node_name, "    \
+    "gpu_mask, slot, quote_id, price_version_id, rate_micro, currency, horizon_s, image, "         \
+    "volume_id, disk_gb, command, ssh_keys, host_key, nonce, ready_us, last_heartbeat_us, "        \
+    "funded_until_us, reason, emulated, metric, metric_us, created_us"
+void lease_read(struct db_q *q, struct sl_arena *a, struct lease *ret);
 /* Deadline of a transient state has passed (ticker). */
 int lease_deadline(struct db_c *c, struct server *s, const struct lease *l, struct sl_err *err);
 

@@ -46,8 +46,7 @@ static int write_timeline(struct db_c *c, struct jw *w, const struct lease *l, s
     while (rc >= 0 && (rc = db_next(&q, err)) > 0) {
         char seconds[32];
         int64_t t = db_int(&q, 1), d = before ? t - before : 0;
-        (void)snprintf(seconds, sizeof seconds, "%" PRId64 ".%03" PRId64, d / SL_SEC,
-                       d % SL_SEC / 1000);
+        (void)snprintf(seconds, sizeof seconds, "%lld.%03lld", d / SL_SEC, d % SL_SEC / 1000);
         jw_object(w, NULL);
         jw_str(w, "step", db_text(&q, 0) + strlen("lease."));
         jw_time(w, "time", t);
@@ -181,8 +180,8 @@ int lease_list(struct db_c *c, struct req *r, struct reply *out, struct sl_err *
 int lease_stop_post(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
 {
     struct lease l;
-    const char *reason = r->caller.role == ROLE_OPERATOR ? "stopped by the operator"
-                                                         : "stopped by the renter";
+    const char *reason =
+        r->caller.role == ROLE_OPERATOR ? "stopped by the operator" : "stopped by the renter";
     if (lease_get(c, seen_by(r), r->path[0], r->arena, &l, err) < 0 ||
         lease_stop(c, r->s, &l, r->caller.account_id, reason, err) < 0)
         return -1;

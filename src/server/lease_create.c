@@ -21,9 +21,11 @@ static const char sql_slots[] = "SELECT slot FROM lease WHERE node_name = ?1 AND
                                 "'released' AND state <> 'failed' ORDER BY slot";
 static const char sql_add[] =
     "INSERT INTO lease(id, account_id, name, state, state_since_us, epoch, model, gpus, node_name, "
-    "gpu_mask, slot, quote_id, price_version_id, rate_micro, currency, horizon_s, image, volume_id, "
+    "gpu_mask, slot, quote_id, price_version_id, rate_micro, currency, horizon_s, image, "
+    "volume_id, "
     "disk_gb, command, ssh_keys, nonce, emulated, created_us, updated_us) VALUES(?1, ?2, ?3, "
-    "'requested', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, "
+    "'requested', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
+    "?20, "
     "(SELECT emulated FROM node WHERE name = ?7), ?4, ?4)";
 static const char sql_again[] =
     "UPDATE lease SET epoch = epoch + 1, gpu_mask = ?2, ready_us = 0, last_heartbeat_us = 0, "
@@ -139,7 +141,8 @@ static int write_command(struct creation *k, struct sl_err *err)
     return 0;
 }
 
-/* The smallest number that no lease on this node uses: SSH port, address and uid range come from it. */
+/* The smallest number that no lease on this node uses: SSH port, address and uid range come from
+ * it. */
 static int pick_slot(struct creation *k, struct sl_err *err)
 {
     struct db_q q;
@@ -243,10 +246,8 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
 {
     char node[64];
     uint64_t mask;
-    struct place_ask ask = {.account_id = l->account_id,
-                            .model = l->model,
-                            .gpus = l->gpus,
-                            .node_name = l->node_name};
+    struct place_ask ask = {
+        .account_id = l->account_id, .model = l->model, .gpus = l->gpus, .node_name = l->node_name};
     if (l->state == LEASE_PLACED || l->state == LEASE_STARTING || l->state == LEASE_RUNNING)
         return 0;
     if (l->state != LEASE_STOPPED || l->gpu_mask)

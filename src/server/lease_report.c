@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * POST /v1/agent/report: what the supervisor of a lease tells: ready, heartbeat, exit, failed, metric.
- * Every report may come twice. The time of billing is this server's, never the node's.
+ * POST /v1/agent/report: what the supervisor of a lease tells: ready, heartbeat, exit, failed,
+ * metric. Every report may come twice. The time of billing is this server's, never the node's.
  */
 #include "base/core/failpoint.h"
 #include "server/event.h"
@@ -57,9 +57,8 @@ static int on_ready(struct db_c *c, struct server *s, struct lease *l,
     int64_t now = env_now(s->env), funded = 0;
     if (l->state != LEASE_STARTING && l->state != LEASE_PLACED)
         return 0; /* a repeat, or too late: the answer says which */
-    if (l->state == LEASE_PLACED &&
-        sm_move(c, s, &lease_sm, "lease", "id", l->id, LEASE_STARTING, l->account_id, "agent", "",
-                err) < 0)
+    if (l->state == LEASE_PLACED && sm_move(c, s, &lease_sm, "lease", "id", l->id, LEASE_STARTING,
+                                            l->account_id, "agent", "", err) < 0)
         return -1;
     if (sm_move(c, s, &lease_sm, "lease", "id", l->id, LEASE_RUNNING, l->account_id, "agent", "",
                 err) < 0 ||
@@ -67,8 +66,8 @@ static int on_ready(struct db_c *c, struct server *s, struct lease *l,
         return -1;
     FAILPOINT("lease.meter_started");
     if (meter_tick(c, s, l->id, now, &funded, err) < 0 ||
-        db_exec(c, err, sql_ready, "tiit", l->id, now, funded,
-                rep->host_key ? rep->host_key : "") < 0 ||
+        db_exec(c, err, sql_ready, "tiit", l->id, now, funded, rep->host_key ? rep->host_key : "") <
+            0 ||
         beat(c, l, now, err) < 0 || volume_attach(c, s, l->volume_id, err) < 0 ||
         node_start_worked(c, l->node_name, err) < 0)
         return -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What workers do for a lease: tell the node to start it, tell it to stop it. Both may be killed and
- * repeated at any point: the agent's operations are idempotent per lease and epoch.
+ * What workers do for a lease: tell the node to start it, tell it to stop it. Both may be killed
+ * and repeated at any point: the agent's operations are idempotent per lease and epoch.
  */
 #include "base/core/failpoint.h"
 #include "server/auth.h"

@@ -96,9 +96,10 @@ int sm_move(struct db_c *c, struct server *s, const struct sm *sm, const char *t
         return -1;
     const struct sm_state *t = &sm->states[to];
     if (!sm_allowed(sm, from, to))
-        return sl_fail_at(err, SL_CONFLICT, "state",
-                          "the %s is %s, from which it cannot become %s; look at it again and retry",
-                          sm->noun, sm->states[from].name, t->name);
+        return sl_fail_at(
+            err, SL_CONFLICT, "state",
+            "the %s is %s, from which it cannot become %s; look at it again and retry", sm->noun,
+            sm->states[from].name, t->name);
     char sql[192], type[48];
     int64_t now = env_now(s->env);
     int rc;

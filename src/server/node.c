@@ -182,8 +182,8 @@ int node_start_failed(struct db_c *c, struct server *s, const char *name, const 
 {
     int64_t failed = 0;
     if (db_exec(c, err, sql_failed, "t", name) < 0 ||
-        db_value(c, 0, &failed, err, "SELECT failed_starts FROM node WHERE name = ?1", "t",
-                 name) < 0)
+        db_value(c, 0, &failed, err, "SELECT failed_starts FROM node WHERE name = ?1", "t", name) <
+            0)
         return -1;
     if (failed < NODE_FAILED_STARTS_MAX)
         return 0;
@@ -294,7 +294,8 @@ struct audit_row {
     int64_t cards, free_mask, free_cards, leased, dirty, lease_sum, lease_gpus;
 };
 
-/* Disjoint masks add up to their union, and to no more cards than bits, exactly when no two overlap. */
+/* Disjoint masks add up to their union, and to no more cards than bits, exactly when no two
+ * overlap. */
 static const char *audit_one(const struct audit_row *r)
 {
     int n_leased = __builtin_popcountll((uint64_t)r->leased);

@@ -49,11 +49,12 @@ int node_start_worked(struct db_c *c, const char *name, struct sl_err *err);
  */
 int node_health(struct db_c *c, struct server *s, const char *name, const char *health,
                 const char *reason, struct sl_err *err);
-/* A probe answer is stored: model, cards, memory as the node reports them. Cards that are neither leased
- * nor waiting to be sanitized become free; testing -> available. */
+/* A probe answer is stored: model, cards, memory as the node reports them. Cards that are neither
+ * leased nor waiting to be sanitized become free; testing -> available. */
 int node_probed(struct db_c *c, struct server *s, const char *name, const struct jr_val *facts,
                 struct sl_err *err);
-/* enrolled -> testing, with the operation that probes it. Name free or retired, else SL_CONFLICT. */
+/* enrolled -> testing, with the operation that probes it. Name free or retired, else SL_CONFLICT.
+ */
 int node_enrol(struct db_c *c, struct server *s, const char *name, const char *addr,
                const char *engine, struct sl_err *err);
 /* Asks the agent at addr for its node's name. Blocks on the socket. */
@@ -71,8 +72,8 @@ int node_audit(struct db_c *c, struct sl_buf *report, int64_t *ret_bad, struct s
 
 /* Operations: node_test probes and makes the node available. */
 int node_run_test(struct server *s, const struct operation *op, struct sl_err *err);
-int node_test_gave_up(struct db_c *c, struct server *s, const struct operation *op,
-                      const char *why, struct sl_err *err);
+int node_test_gave_up(struct db_c *c, struct server *s, const struct operation *op, const char *why,
+                      struct sl_err *err);
 int node_run_sanitize(struct server *s, const struct operation *op, struct sl_err *err);
 int node_sanitize_gave_up(struct db_c *c, struct server *s, const struct operation *op,
                           const char *why, struct sl_err *err);

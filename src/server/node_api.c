@@ -202,11 +202,12 @@ int certificate_list(struct db_c *c, struct req *r, struct reply *out, struct sl
     const char *node = req_query(r, "node");
     if (page_begin(r, out, &p, err) < 0)
         return -1;
-    int rc = db_query(c, &q, err,
-                      "SELECT id, node_name, lease_id, gpu_mask, result, emulated, body, signature, "
-                      "created_us FROM certificate WHERE (?1 = '' OR node_name = ?1) AND id > ?2 "
-                      "ORDER BY id LIMIT ?3",
-                      "tti", node ? node : "", p.cursor, p.limit + 1);
+    int rc =
+        db_query(c, &q, err,
+                 "SELECT id, node_name, lease_id, gpu_mask, result, emulated, body, signature, "
+                 "created_us FROM certificate WHERE (?1 = '' OR node_name = ?1) AND id > ?2 "
+                 "ORDER BY id LIMIT ?3",
+                 "tti", node ? node : "", p.cursor, p.limit + 1);
     while (rc >= 0 && (rc = db_next(&q, err)) > 0 && page_take(&p, db_text(&q, 0)))
         certificate_write(&out->json, &q);
     db_done(&q);

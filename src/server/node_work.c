@@ -33,10 +33,11 @@ int node_ask_name(const char *addr, int timeout_ms, char ret_name[NODE_NAME_MAX]
         return -1;
     const char *name = jr_text(jr_get(ok, "node"), "");
     if (!name_ok(name))
-        return sl_fail_at(err, SL_INVALID, "name",
-                          "the agent at %.80s names its node \"%.60s\"; a node's name is 1 to 63 of "
-                          "a-z, 0-9 and '-'",
-                          addr, name);
+        return sl_fail_at(
+            err, SL_INVALID, "name",
+            "the agent at %.80s names its node \"%.60s\"; a node's name is 1 to 63 of "
+            "a-z, 0-9 and '-'",
+            addr, name);
     (void)snprintf(ret_name, NODE_NAME_MAX, "%s", name);
     return 0;
 }
@@ -86,12 +87,11 @@ int node_probed(struct db_c *c, struct server *s, const char *name, const struct
     SL_AUTO_BUF struct sl_buf text = SL_BUF(4 << 20);
     jr_write(facts, &text);
     int64_t devices = (int64_t)jr_len(jr_get(first, "devices"));
-    return db_exec(c, err, sql_probed, "ttiiiiiitiii", name, model, count,
-                   devices > 0 ? devices : 1, jr_i64(jr_get(facts, "cpus"), 0),
-                   jr_i64(jr_get(facts, "memory_bytes"), 0), least,
-                   (int64_t)jr_true(jr_get(facts, "emulated")), sl_buf_str(&text),
-                   (int64_t)(all & ~busy), (int64_t)__builtin_popcountll(all & ~busy),
-                   env_now(s->env));
+    return db_exec(
+        c, err, sql_probed, "ttiiiiiitiii", name, model, count, devices > 0 ? devices : 1,
+        jr_i64(jr_get(facts, "cpus"), 0), jr_i64(jr_get(facts, "memory_bytes"), 0), least,
+        (int64_t)jr_true(jr_get(facts, "emulated")), sl_buf_str(&text), (int64_t)(all & ~busy),
+        (int64_t)__builtin_popcountll(all & ~busy), env_now(s->env));
 }
 
 static const char *first_reason(const struct jr_val *facts)
@@ -115,8 +115,8 @@ static int tested(struct db_c *c, void *arg, struct sl_err *err)
     const char *health = jr_text(jr_get(p->facts, "health"), "unknown");
     if (node_health(c, p->s, name, health, first_reason(p->facts), err) < 0)
         return -1;
-    if (!sl_streq(health, "bad") && sm_move(c, p->s, &node_sm, "node", "name", name,
-                                            NODE_AVAILABLE, "", "system", "probe passed", err) < 0)
+    if (!sl_streq(health, "bad") && sm_move(c, p->s, &node_sm, "node", "name", name, NODE_AVAILABLE,
+                                            "", "system", "probe passed", err) < 0)
         return -1;
     return operation_finish(c, p->s, p->op, err);
 }
@@ -149,8 +149,8 @@ int node_run_test(struct server *s, const struct operation *op, struct sl_err *e
     return db_write(s->db, tested, &p, err);
 }
 
-int node_test_gave_up(struct db_c *c, struct server *s, const struct operation *op,
-                      const char *why, struct sl_err *err)
+int node_test_gave_up(struct db_c *c, struct server *s, const struct operation *op, const char *why,
+                      struct sl_err *err)
 {
     return node_quarantine(c, s, op->node_name, why, err);
 }

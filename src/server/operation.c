@@ -12,12 +12,12 @@ static const char sql_add[] =
     "INSERT INTO operation(id, kind, ref, account_id, node_name, epoch, state, state_since_us, "
     "next_us, payload, created_us) VALUES(?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8, ?9, ?7)";
 static const char sql_get[] = "SELECT " COLUMNS " FROM operation WHERE id = ?1";
-static const char sql_list[] = "SELECT " COLUMNS
-                               " FROM operation WHERE ref = ?1 AND (?2 = '' OR account_id = ?2) "
-                               "AND id > ?3 ORDER BY id LIMIT ?4";
-static const char sql_list_all[] = "SELECT " COLUMNS
-                                   " FROM operation WHERE (?1 = '' OR account_id = ?1) AND id > ?2 "
-                                   "ORDER BY id LIMIT ?3";
+static const char sql_list[] =
+    "SELECT " COLUMNS " FROM operation WHERE ref = ?1 AND (?2 = '' OR account_id = ?2) "
+    "AND id > ?3 ORDER BY id LIMIT ?4";
+static const char sql_list_all[] =
+    "SELECT " COLUMNS " FROM operation WHERE (?1 = '' OR account_id = ?1) AND id > ?2 "
+    "ORDER BY id LIMIT ?3";
 
 int operation_add(struct db_c *c, struct server *s, const struct operation_new *n,
                   char ret_id[ID_TEXT], struct sl_err *err)
@@ -49,8 +49,8 @@ int operation_fail(struct db_c *c, struct server *s, const struct operation *op,
     FAILPOINT("operation.fail");
     if (db_exec(c, err, "UPDATE operation SET error = ?2 WHERE id = ?1", "tt", op->id, why) < 0)
         return -1;
-    return sm_move(c, s, &operation_sm, "operation", "id", op->id, OPERATION_FAILED,
-                   op->account_id, "system", why, err);
+    return sm_move(c, s, &operation_sm, "operation", "id", op->id, OPERATION_FAILED, op->account_id,
+                   "system", why, err);
 }
 
 static void read_row(struct db_q *q, struct sl_arena *a, struct operation *op)

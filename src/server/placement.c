@@ -51,7 +51,8 @@ static void consider(struct pick *best, uint64_t mask, uint64_t free_mask,
         *best = p;
 }
 
-/* Walks every k-subset of the n free cards in ascending order of an n-bit pattern (Gosper's step). */
+/* Walks every k-subset of the n free cards in ascending order of an n-bit pattern (Gosper's step).
+ */
 static void all_subsets(struct pick *best, uint64_t free_mask, int n, int k,
                         const struct place_topology *t)
 {
@@ -165,8 +166,7 @@ void place_topology_read(const struct jr_val *facts, struct place_topology *t)
     }
     for (int a = 0; a < PLACE_CARDS_MAX; a++)
         for (int b = 0; b < PLACE_CARDS_MAX; b++)
-            t->weight[a][b] =
-                (uint8_t)((numa[a] == numa[b] ? NUMA_SAME : NUMA_OTHER) + LINK_NONE);
+            t->weight[a][b] = (uint8_t)((numa[a] == numa[b] ? NUMA_SAME : NUMA_OTHER) + LINK_NONE);
     for (size_t i = 0; (l = jr_at(links, i)); i++) {
         int64_t a = jr_i64(jr_at(l, 0), -1), b = jr_i64(jr_at(l, 1), -1);
         int64_t w = jr_i64(jr_at(l, 2), 0);
@@ -180,10 +180,9 @@ void place_topology_read(const struct jr_val *facts, struct place_topology *t)
 
 /* ---- in the database ---- */
 #define NODE_OPEN " AND health = 'good' AND state IN ('available', 'leased', 'sanitizing')"
-static const char sql_mine[] =
-    "SELECT name, cards, free_mask, place_order, facts FROM node "
-    "WHERE account_id = ?1 AND model = ?2 AND free_cards >= ?3" NODE_OPEN
-    " ORDER BY free_cards, place_order LIMIT 64";
+static const char sql_mine[] = "SELECT name, cards, free_mask, place_order, facts FROM node "
+                               "WHERE account_id = ?1 AND model = ?2 AND free_cards >= ?3" NODE_OPEN
+                               " ORDER BY free_cards, place_order LIMIT 64";
 static const char sql_open[] =
     "SELECT name, cards, free_mask, place_order, facts FROM node "
     "WHERE model = ?1 AND state = 'available' AND free_cards >= ?2 AND account_id IS NULL "
@@ -248,8 +247,8 @@ static int refuse(struct db_c *c, const struct place_ask *ask, struct sl_err *er
                           " free cards for this account now; try again later",
                           ask->node_name, ask->gpus);
     return sl_fail_at(err, SL_NO_CAPACITY, "gpus",
-                      "no node can give %" PRId64 " %s cards together now (%" PRId64
-                      " of %" PRId64 " are free, some on nodes of other accounts); try fewer "
+                      "no node can give %" PRId64 " %s cards together now (%" PRId64 " of %" PRId64
+                      " are free, some on nodes of other accounts); try fewer "
                       "cards, another model, or later",
                       ask->gpus, ask->model, free, total);
 }

@@ -16,9 +16,8 @@ int quota_get(struct db_c *c, const char *account_id, struct quota_use *u, struc
     struct db_q q;
     int rc = db_row(c, &q, err, sql_limits, "t", account_id);
     if (rc > 0)
-        *u = (struct quota_use){.max_gpus = db_int(&q, 0),
-                                .max_leases = db_int(&q, 1),
-                                .max_disk_gb = db_int(&q, 2)};
+        *u = (struct quota_use){
+            .max_gpus = db_int(&q, 0), .max_leases = db_int(&q, 1), .max_disk_gb = db_int(&q, 2)};
     db_done(&q);
     if (rc <= 0)
         return rc < 0 ? -1 : sl_fail(err, SL_NOT_FOUND, "no account %s exists", account_id);

@@ -12,8 +12,8 @@
 
 enum {
     LIST_TIMEOUT_MS = 10000,
-    HEALTH_EVERY = 5,    /* rounds between questions for a node's health */
-    SILENT_ROUNDS = 3,   /* rounds without an answer before a node's health is unknown */
+    HEALTH_EVERY = 5,  /* rounds between questions for a node's health */
+    SILENT_ROUNDS = 3, /* rounds without an answer before a node's health is unknown */
     ORPHAN_GRACE_S = 10,
     /* A row that changed while the node was answering is looked at again in the next round. */
     SETTLE_US = 5 * SL_SEC,
@@ -34,7 +34,7 @@ struct visit {
     struct engine_node node;
     const struct engine *engine;
     int64_t asked_us;
-    const struct jr_val *leases;  /* the node's answer */
+    const struct jr_val *leases; /* the node's answer */
     const char *health, *reason;
     struct sl_arena arena;
     struct lease *rows; /* leases that hold cards here */
@@ -173,8 +173,8 @@ static int ask(struct visit *v, const char *op, struct jr_doc **ret_doc,
                               ret_ok, err);
 }
 
-/* The node is asked first and the database read afterwards: a lease that was started in between is in
- * both, one that was ended in between is in neither's way. */
+/* The node is asked first and the database read afterwards: a lease that was started in between is
+ * in both, one that was ended in between is in neither's way. */
 static int compare(struct visit *v, struct sl_err *err)
 {
     JR_AUTO_DOC struct jr_doc *doc = NULL;
@@ -236,7 +236,7 @@ struct fleet {
 static struct silence {
     char name[64];
     int rounds;
-} *silent;
+} * silent;
 static int n_silent;
 static int64_t round_number;
 

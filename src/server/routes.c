@@ -8,11 +8,16 @@
 #include "server/account.h"
 #include "server/event.h"
 #include "server/identity.h"
+#include "server/image.h"
 #include "server/key.h"
+#include "server/lease.h"
 #include "server/metric.h"
+#include "server/node.h"
+#include "server/operation.h"
 #include "server/router.h"
 #include "server/system.h"
 #include "server/token.h"
+#include "server/volume.h"
 #include "wire/objects.h"
 
 #define BODY(table, type) .request = (table), .request_size = sizeof(type)
@@ -75,5 +80,56 @@ const struct route routes[] = {
     /* money */
 
     /* leases, volumes, images, nodes, operations */
+    {"POST", "/v1/leases", lease_create_post, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     BODY(lease_create_fields, struct lease_want), .response = &wire_lease,
+     .summary = "Start an instance from a quote"},
+    {"GET", "/v1/leases", lease_list, NULL, ROLE_RENTER, ROUTE_PAGED, .response = &wire_lease,
+     .summary = "List instances", .query_doc = "state=running"},
+    {"GET", "/v1/leases/{id}", lease_show, NULL, ROLE_RENTER, ROUTE_WAIT, .response = &wire_lease,
+     .summary = "Show an instance, by id or by name"},
+    {"POST", "/v1/leases/{id}/stop", lease_stop_post, NULL, ROLE_RENTER, 0,
+     .response = &wire_lease, .summary = "Stop an instance; billing ends now, the disk stays"},
+    {"POST", "/v1/leases/{id}/start", lease_start_post, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     .response = &wire_lease, .summary = "Start a stopped instance again"},
+    {"DELETE", "/v1/leases/{id}", lease_delete, NULL, ROLE_RENTER, 0, .response = &wire_lease,
+     .summary = "Release a stopped instance; its disk becomes a tombstone"},
+    {"GET", "/v1/leases/{id}/logs", lease_logs, lease_logs_prepare, ROLE_RENTER, 0,
+     .response = &wire_logs, .summary = "The tail of the instance's output"},
+    {"GET", "/v1/volumes", volume_list, NULL, ROLE_RENTER, ROUTE_PAGED, .response = &wire_volume,
+     .summary = "List disks"},
+    {"GET", "/v1/volumes/{id}", volume_show, NULL, ROLE_RENTER, 0, .response = &wire_volume,
+     .summary = "Show a disk"},
+    {"DELETE", "/v1/volumes/{id}", volume_delete_handler, NULL, ROLE_RENTER, 0,
+     .response = &wire_volume, .summary = "Delete a disk: a tombstone, or for good with its id as key",
+     .query_doc = "purge=VOLUME_ID"},
+    {"GET", "/v1/images", image_list, NULL, ROLE_RENTER, ROUTE_PAGED, .response = &wire_image,
+     .summary = "List images"},
+    {"POST", "/v1/images", image_import_post, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
+     BODY(image_import_fields, struct image_import), .response = &wire_operation,
+     .summary = "Import an image on the nodes"},
+    {"DELETE", "/v1/images/{id}", image_delete, NULL, ROLE_OPERATOR, 0, .response = &wire_image,
+     .summary = "Remove an image that no instance uses"},
+    {"GET", "/v1/nodes", node_list, NULL, ROLE_OPERATOR, ROUTE_PAGED, .response = &wire_node,
+     .summary = "List nodes"},
+    {"POST", "/v1/nodes", node_enrol_post, node_enrol_prepare, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
+     BODY(node_enrol_fields, struct node_enrol_body), .response = &wire_node,
+     .summary = "Enrol a node by its agent's address; it is probed before it is rented"},
+    {"GET", "/v1/nodes/{name}", node_show, NULL, ROLE_OPERATOR, 0, .response = &wire_node,
+     .summary = "Show a node"},
+    {"POST", "/v1/nodes/{name}/drain", node_drain, NULL, ROLE_OPERATOR, 0, .response = &wire_node,
+     .summary = "Give it no new lease; what runs stays"},
+    {"POST", "/v1/nodes/{name}/resume", node_resume, NULL, ROLE_OPERATOR, 0,
+     .response = &wire_node, .summary = "Test a drained or quarantined node and rent it again"},
+    {"POST", "/v1/nodes/{name}/retire", node_retire, NULL, ROLE_OPERATOR, 0,
+     .response = &wire_node, .summary = "Take an empty node out of service"},
+    {"GET", "/v1/certificates", certificate_list, NULL, ROLE_OPERATOR, ROUTE_PAGED,
+     .response = &wire_certificate, .summary = "List wipe certificates", .query_doc = "node=NAME"},
+    {"GET", "/v1/operations", operation_list, NULL, ROLE_RENTER, ROUTE_PAGED,
+     .response = &wire_operation, .summary = "List operations", .query_doc = "ref=ID"},
+    {"GET", "/v1/operations/{id}", operation_show, NULL, ROLE_RENTER, 0,
+     .response = &wire_operation, .summary = "Show an operation"},
+    {"POST", "/v1/agent/report", lease_report_post, NULL, ROLE_LEASE, 0,
+     BODY(lease_report_fields, struct lease_report), .response = &wire_report,
+     .summary = "A report of an instance's supervisor"},
 
     {0}};

@@ -171,8 +171,7 @@ static int purge(struct db_c *c, void *arg, struct sl_err *err)
 static const struct {
     const char *kind;
     int64_t seconds;
-} warnings[WARNINGS] = {
-    {"funds_24h", 24 * 3600}, {"funds_3h", 3 * 3600}, {"funds_30min", 30 * 60}};
+} warnings[WARNINGS] = {{"funds_24h", 24 * 3600}, {"funds_3h", 3 * 3600}, {"funds_30min", 30 * 60}};
 
 static const char sql_payers[] =
     "SELECT DISTINCT account_id FROM lease WHERE state = 'running' AND account_id > ?1 ORDER BY "
@@ -274,10 +273,9 @@ static int round_of(struct tick *t, bool meter, struct sl_err *err)
         return -1;
     if (db_read(s->db, look, &p, err) < 0)
         return -1;
-    if (p.due && (db_write(s->db, meter_ending, t, err) < 0 ||
-                  db_write(s->db, deadlines, t, err) < 0 ||
-                  db_write(s->db, node_deadlines, t, err) < 0 ||
-                  db_write(s->db, purge, t, err) < 0))
+    if (p.due &&
+        (db_write(s->db, meter_ending, t, err) < 0 || db_write(s->db, deadlines, t, err) < 0 ||
+         db_write(s->db, node_deadlines, t, err) < 0 || db_write(s->db, purge, t, err) < 0))
         return -1;
     bool heard_long = env_mono(s->env) - clock_room.since_us > s->conf.fence_after_s * SL_SEC;
     if (meter && heard_long && db_write(s->db, lost, t, err) < 0)

@@ -12,9 +12,9 @@ enum { REMOVE_TIMEOUT_MS = 120000 };
 #define COLUMNS                                                                                    \
     "id, account_id, name, state, size_bytes, node_name, lease_id, purge_after_us, created_us"
 static const char sql_get[] = "SELECT " COLUMNS " FROM volume WHERE id = ?1";
-static const char sql_list[] = "SELECT " COLUMNS
-                               " FROM volume WHERE account_id = ?1 AND id > ?2 ORDER BY id "
-                               "LIMIT ?3";
+static const char sql_list[] =
+    "SELECT " COLUMNS " FROM volume WHERE account_id = ?1 AND id > ?2 ORDER BY id "
+    "LIMIT ?3";
 static const char sql_add[] =
     "INSERT INTO volume(id, account_id, name, state, state_since_us, size_bytes, node_name, "
     "lease_id, created_us) VALUES(?1, ?2, ?3, 'creating', ?4, ?5, ?6, ?7, ?4)";
@@ -58,8 +58,8 @@ int volume_get(struct db_c *c, const char *account_id, const char *id, struct vo
     return 0;
 }
 
-static int move(struct db_c *c, struct server *s, const struct volume *v, int to,
-                const char *actor, const char *reason, struct sl_err *err)
+static int move(struct db_c *c, struct server *s, const struct volume *v, int to, const char *actor,
+                const char *reason, struct sl_err *err)
 {
     return sm_move(c, s, &volume_sm, "volume", "id", v->id, to, v->account_id, actor, reason, err);
 }

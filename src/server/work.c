@@ -20,7 +20,7 @@ enum {
     WORKERS_MAX = 256,
     CLAIM_MAX = 64,
     WAIT_IDLE_MS = 200,
-    WAIT_WOKEN_MS = 5,   /* a row was added but its transaction is not committed yet */
+    WAIT_WOKEN_MS = 5, /* a row was added but its transaction is not committed yet */
     WOKEN_ROUNDS = 40,
     BACKOFF_FIRST_MS = 250,
     BACKOFF_MAX_MS = 30000,
@@ -63,14 +63,6 @@ void work_wake(void)
         pthread_cond_signal(&room.for_dispatcher);
     }
     pthread_mutex_unlock(&room.lock);
-}
-
-static bool ref_busy(const char *ref)
-{
-    for (int i = 0; i < room.n_busy; i++)
-        if (sl_streq(room.busy[i], ref))
-            return true;
-    return false;
 }
 
 static void ref_add(const char *ref)
@@ -196,8 +188,7 @@ struct outcome {
     const struct operation_kind *kind;
     const struct sl_err *why;
 };
-static const char sql_retry[] =
-    "UPDATE operation SET next_us = ?2, error = ?3 WHERE id = ?1";
+static const char sql_retry[] = "UPDATE operation SET next_us = ?2, error = ?3 WHERE id = ?1";
 
 static int64_t backoff_ms(int64_t attempts)
 {

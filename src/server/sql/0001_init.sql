@@ -72,12 +72,15 @@ CREATE TABLE node (
   seen_us BIGINT NOT NULL, created_us BIGINT NOT NULL,
   CHECK ((free_mask & leased_mask) = 0), CHECK ((free_mask & sanitize_mask) = 0), CHECK ((leased_mask & sanitize_mask) = 0));
 CREATE INDEX node_place ON node(model, state, free_cards, place_order);
+CREATE INDEX node_account ON node(account_id, model) WHERE account_id IS NOT NULL;
 
 CREATE TABLE volume (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), name TEXT NOT NULL, state TEXT NOT NULL,
   state_since_us BIGINT NOT NULL, size_bytes BIGINT NOT NULL, node_name TEXT, lease_id TEXT,
   purge_after_us BIGINT NOT NULL DEFAULT 0, created_us BIGINT NOT NULL);
 CREATE INDEX volume_account ON volume(account_id, id);
+CREATE INDEX volume_live ON volume(account_id) WHERE state <> 'deleted' AND state <> 'purged';
+CREATE INDEX volume_expiry ON volume(purge_after_us) WHERE state = 'deleted';
 CREATE TABLE image (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, source TEXT NOT NULL, state TEXT NOT NULL,
   state_since_us BIGINT NOT NULL, size_bytes BIGINT NOT NULL, files BIGINT NOT NULL, reason TEXT NOT NULL, created_us BIGINT NOT NULL);
@@ -94,9 +97,10 @@ CREATE TABLE lease (
   created_us BIGINT NOT NULL, updated_us BIGINT NOT NULL);
 CREATE INDEX lease_account ON lease(account_id, id);
 CREATE INDEX lease_state ON lease(state, deadline_us);
--- A name is taken and a slot in use until the lease is released or failed.
+-- A name is taken and a slot (of its node) in use until the lease is released or failed.
 CREATE UNIQUE INDEX lease_name ON lease(account_id, name) WHERE state <> 'released' AND state <> 'failed';
-CREATE UNIQUE INDEX lease_slot ON lease(slot) WHERE state <> 'released' AND state <> 'failed';
+CREATE INDEX lease_holds ON lease(node_name) WHERE gpu_mask <> 0;
+CREATE UNIQUE INDEX lease_slot ON lease(node_name, slot) WHERE state <> 'released' AND state <> 'failed';
 
 -- Metered time: [start_us, end_us), whole seconds from start_us. end_us 0 = still open.
 CREATE TABLE segment (
