@@ -7,8 +7,7 @@ int page_begin(struct req *r, struct reply *out, struct page *p, struct sl_err *
     *p = (struct page){0};
     if (req_page(r, &p->limit, &p->cursor, err) < 0)
         return -1;
-    jw_object(&out->json, NULL);
-    jw_array(&out->json, "items");
+    reply_list(out);
     return 0;
 }
 
@@ -24,7 +23,5 @@ bool page_take(struct page *p, const char *key)
 
 void page_end(struct reply *out, struct page *p)
 {
-    jw_end(&out->json);
-    jw_str(&out->json, "next", p->more ? p->last : NULL);
-    jw_end(&out->json);
+    reply_list_end(out, p->more ? p->last : NULL);
 }
