@@ -7,7 +7,8 @@ bool fix_on(const struct hz *h, enum hazard_no no)
     return h->o->fix && !h->o->no_fix[no];
 }
 
-void fix_edit(struct hz *h, enum hazard_no no, struct finding *d, size_t at, size_t n, const char *text)
+void fix_edit(struct hz *h, enum hazard_no no, struct finding *d, size_t at, size_t n,
+              const char *text)
 {
     source_edit_copy(h->s, at, n, text, strlen(text), EDIT_FIX, (unsigned)no + 1);
     if (d) {
@@ -68,7 +69,8 @@ static void held_ballot(struct hz *h, enum hazard_no no, struct finding *d, uint
     if (a->n <= k)
         return;
     SL_AUTO_BUF struct sl_buf open = SL_BUF(1024);
-    sl_buf_printf(&open, "%s" FIX_HALF_OPEN "__ballot(%s", tail || !full ? "(" : "", negate ? "!(" : "");
+    sl_buf_printf(&open, "%s" FIX_HALF_OPEN "__ballot(%s", tail || !full ? "(" : "",
+                  negate ? "!(" : "");
     fix_edit(h, no, d, hz_at(h, i), hz_at(h, a->a[k]) - hz_at(h, i), sl_buf_str(&open));
     SL_AUTO_BUF struct sl_buf close = SL_BUF(4096);
     sl_buf_printf(&close, "%s)" FIX_HALF_CLOSE, negate ? ")" : "");
@@ -120,7 +122,8 @@ void fix_generic_vote(struct hz *h, enum hazard_no no, struct finding *d, uint32
 
 static const struct {
     const char *narrow, *wide;
-} bit_functions[] = {{"__popc", "__popcll"}, {"__ffs", "__ffsll"}, {"__clz", "__clzll"}, {"__brev", "__brevll"}};
+} bit_functions[] = {
+    {"__popc", "__popcll"}, {"__ffs", "__ffsll"}, {"__clz", "__clzll"}, {"__brev", "__brevll"}};
 
 void fix_bit_function(struct hz *h, struct finding *d, uint32_t i)
 {
@@ -130,7 +133,8 @@ void fix_bit_function(struct hz *h, struct finding *d, uint32_t i)
             edit_tokens(h, HZ_W3, d, i, i + 1, bit_functions[k].wide);
 }
 
-/* One use of a mask variable at i; records the tokens to change: a bit function's name or a literal 1. */
+/* One use of a mask variable at i; records the tokens to change: a bit function's name or a
+ * literal 1. */
 static bool use_known(const struct hz *h, uint32_t i, uint32_t *ret_change)
 {
     *ret_change = HZ_NONE;
@@ -151,7 +155,8 @@ static bool use_known(const struct hz *h, uint32_t i, uint32_t *ret_change)
     if (hz_punct(h, p, '!') && (hz_punct(h, q, ')') || hz_punct(h, q, ';')))
         return true;
     bool x_eq_x1 = hz_is(h, q, "&=") && hz_ident(h, q + 1); /* m &= m - 1 */
-    if (x_eq_x1 && hz_len(h, q + 1) == hz_len(h, i) && hz_punct(h, q + 2, '-') && hz_is(h, q + 3, "1"))
+    if (x_eq_x1 && hz_len(h, q + 1) == hz_len(h, i) && hz_punct(h, q + 2, '-') &&
+        hz_is(h, q + 3, "1"))
         return true;
     if (hz_is(h, p, "&=") && hz_punct(h, q, '-') && hz_is(h, q + 1, "1"))
         return true;
@@ -160,7 +165,8 @@ static bool use_known(const struct hz *h, uint32_t i, uint32_t *ret_change)
     if (hz_punct(h, q, '&')) {
         while (hz_punct(h, k, '('))
             k++;
-        if ((hz_is(h, k, "1u") || hz_is(h, k, "1") || hz_is(h, k, "1U")) && hz_punct(h, k + 1, LEX_P_SHL)) {
+        if ((hz_is(h, k, "1u") || hz_is(h, k, "1") || hz_is(h, k, "1U")) &&
+            hz_punct(h, k + 1, LEX_P_SHL)) {
             *ret_change = k;
             /* what encloses it may be __popc(m & ...) */
             return true;
@@ -201,7 +207,9 @@ bool fix_widen(struct hz *h, struct finding *d, const struct hz_decl *v)
     }
     edit_tokens(h, HZ_W2, d, v->type0, v->type1, "unsigned long long");
     for (uint32_t k = 0; k < n; k++) {
-        const char *to = hz_is(h, change[k], "__popc") ? "__popcll" : hz_is(h, change[k], "__ffs") ? "__ffsll" : "1ull";
+        const char *to = hz_is(h, change[k], "__popc")  ? "__popcll"
+                         : hz_is(h, change[k], "__ffs") ? "__ffsll"
+                                                        : "1ull";
         edit_tokens(h, HZ_W3, NULL, change[k], change[k] + 1, to);
     }
     return true;
@@ -229,10 +237,13 @@ void fix_launch_bounds(struct hz *h, struct finding *d, const struct hz_args *a)
      * (HIP kernel language, launch bounds; CDNA2/CDNA3 ISA). */
     int64_t threads, blocks;
     SL_AUTO_BUF struct sl_buf b = SL_BUF(4096);
-    if (hz_eval(h, a->a[0], a->b[0], &threads) && hz_eval(h, a->a[1], a->b[1], &blocks) && threads > 0 &&
-        blocks > 0 && threads <= 1024 && blocks <= 64) {
+    if (hz_eval(h, a->a[0], a->b[0], &threads) && hz_eval(h, a->a[1], a->b[1], &blocks) &&
+        threads > 0 && blocks > 0 && threads <= 1024 && blocks <= 64) {
         int64_t waves = (blocks * ((threads + 63) / 64) + 3) / 4;
-        sl_buf_printf(&b, "%lld " FIX_BOUNDS_MARK, (long long)(waves > 8 ? 8 : waves < 1 ? 1 : waves));
+        sl_buf_printf(&b, "%lld " FIX_BOUNDS_MARK,
+                      (long long)(waves > 8   ? 8
+                                  : waves < 1 ? 1
+                                              : waves));
     } else {
         sl_buf_adds(&b, "((");
         sl_buf_add(&b, hz_text(h, a->a[1]), hz_end(h, a->b[1] - 1) - hz_at(h, a->a[1]));

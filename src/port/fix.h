@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fix.h: the automatic fixes of the hazard rules: edits on the source (EDIT_FIX, rule number in them)
- * that are right for every program the CUDA original was right for.
+ * fix.h: the automatic fixes of the hazard rules: edits on the source (EDIT_FIX, rule number in
+ * them) that are right for every program the CUDA original was right for.
  *
  * Two readings of a file decide how its lane code is made right on a 64-lane wavefront:
- * - held: nothing in it reads warpSize. Then it was written for warps of 32, which on AMD are the two
- *   halves of a wavefront. Every operation keeps its CUDA meaning on its own half: shuffles get the
- *   width 32, votes and ballots take the half's 32 bits. Types stay.
+ * - held: nothing in it reads warpSize. Then it was written for warps of 32, which on AMD are the
+ * two halves of a wavefront. Every operation keeps its CUDA meaning on its own half: shuffles get
+ * the width 32, votes and ballots take the half's 32 bits. Types stay.
  * - generic: it reads warpSize. Then lane masks are widened: unsigned long long, __popcll, 1ull.
- * In both, the mask of a *_sync call becomes __activemask(): 64 bits wide, and the only mask that HIP's
- * own check (mask == set of active lanes, unless NDEBUG) accepts everywhere. The mask of a shuffle does
- * not change its result. For ROCm before 6.2, which has no *_sync, the mask is dropped with the suffix.
+ * In both, the mask of a *_sync call becomes __activemask(): 64 bits wide, and the only mask that
+ * HIP's own check (mask == set of active lanes, unless NDEBUG) accepts everywhere. The mask of a
+ * shuffle does not change its result. For ROCm before 6.2, which has no *_sync, the mask is dropped
+ * with the suffix.
  *
  * hazard_scan calls these when opts.fix is set; opts.no_fix[rule] turns one off.
  */
@@ -29,23 +30,25 @@
 enum { FIX_ROCM_SYNC = 60200, FIX_ROCM_SYNCWARP = 70000 };
 
 bool fix_on(const struct hz *h, enum hazard_no no);
-/* Replaces n bytes at `at` and marks the finding (which may be NULL) as fixed, with `text` as what is
- * shown unless it has a better one. */
-void fix_edit(struct hz *h, enum hazard_no no, struct finding *d, size_t at, size_t n, const char *text);
+/* Replaces n bytes at `at` and marks the finding (which may be NULL) as fixed, with `text` as what
+ * is shown unless it has a better one. */
+void fix_edit(struct hz *h, enum hazard_no no, struct finding *d, size_t at, size_t n,
+              const char *text);
 
 /* The mask argument of a shuffle at i. */
 void fix_shuffle_mask(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i,
                       const struct hz_args *a);
 /* Appends the width 32 to a shuffle's arguments. */
 void fix_shuffle_width(struct hz *h, struct finding *d, const struct hz_args *a);
-/* A ballot, vote, match or activemask at i, held: keeps the half. `full`: the mask is every lane. */
+/* A ballot, vote, match or activemask at i, held: keeps the half. `full`: the mask is every lane.
+ */
 void fix_held_vote(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i, enum hz_warp op,
                    bool sync, bool full, const struct hz_args *a);
 /* A vote in generic code: the mask widened, or dropped before ROCm 6.2. */
 void fix_generic_vote(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i, bool full,
                       const struct hz_args *a);
-/* Widens a 32-bit variable that holds a lane mask, and its uses; false (and no edit) when a use is not
- * understood. */
+/* Widens a 32-bit variable that holds a lane mask, and its uses; false (and no edit) when a use is
+ * not understood. */
 bool fix_widen(struct hz *h, struct finding *d, const struct hz_decl *v);
 /* __popc -> __popcll and its like. */
 void fix_bit_function(struct hz *h, struct finding *d, uint32_t i);

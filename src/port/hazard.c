@@ -203,7 +203,8 @@ static const char *fence_of(const struct hazard_rule *r)
 void hazard_page(const struct hazard_rule *r, struct sl_buf *b)
 {
     char targets[32];
-    sl_buf_printf(b, "<!-- Made by `starport explain --docs docs/porting`. Edit the rule table. -->\n");
+    sl_buf_printf(
+        b, "<!-- Made by `starport explain --docs docs/porting`. Edit the rule table. -->\n");
     sl_buf_printf(b, "# %s: %s\n\n**%s**\n\n", r->id, r->title[HAZARD_EN], r->title[HAZARD_ZH]);
     sl_buf_printf(b, "| | |\n|---|---|\n| Severity | %s |\n| Row | %s |\n| Targets | %s |\n",
                   hazard_severity_name(r->severity, HAZARD_EN), r->row,

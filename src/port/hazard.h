@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hazard.h: what breaks or gets slow when CUDA code runs on an AMD Instinct card: the rules, and the
- * findings they make. One table (hazard_table_*.c) feeds the analyser, the reports, `starport explain`,
- * the pages under docs/porting/ and the tests: each rule carries an example that must be found and a
- * near miss that must not.
+ * hazard.h: what breaks or gets slow when CUDA code runs on an AMD Instinct card: the rules, and
+ * the findings they make. One table (hazard_table_*.c) feeds the analyser, the reports, `starport
+ * explain`, the pages under docs/porting/ and the tests: each rule carries an example that must be
+ * found and a near miss that must not.
  *
  *     struct findings f = {0};
  *     struct hazard_opts o = HAZARD_OPTS_DEFAULT;
@@ -11,8 +11,9 @@
  *     for (size_t i = 0; i < f.n; i++) printf("%s\n", f.v[i].rule->id);
  *     findings_free(&f);
  *
- * Ownership: rules and their texts are static; a finding's strings live in the list's arena. Nothing
- * here is shared between threads; scan several files with one list per thread, then findings_move.
+ * Ownership: rules and their texts are static; a finding's strings live in the list's arena.
+ * Nothing here is shared between threads; scan several files with one list per thread, then
+ * findings_move.
  */
 #ifndef PORT_HAZARD_H
 #define PORT_HAZARD_H
@@ -27,31 +28,73 @@ enum hazard_lang { HAZARD_EN, HAZARD_ZH, HAZARD_LANGS };
 enum { HAZARD_GFX90A = 1, HAZARD_GFX942 = 2, HAZARD_GFX950 = 4, HAZARD_ALL = 7 };
 
 /* What kind of file a rule reads. */
-enum hazard_input { HAZARD_IN_SOURCE, HAZARD_IN_MAKE, HAZARD_IN_CMAKE, HAZARD_IN_SETUP, HAZARD_IN_PY };
+enum hazard_input {
+    HAZARD_IN_SOURCE,
+    HAZARD_IN_MAKE,
+    HAZARD_IN_CMAKE,
+    HAZARD_IN_SETUP,
+    HAZARD_IN_PY
+};
 
 /* The rules by number: the index into the table and `struct edit.rule` of a fix (plus one). */
 enum hazard_no {
-    HZ_W1, HZ_W2, HZ_W3, HZ_W4, HZ_W5, HZ_W6, HZ_W7, HZ_W8, HZ_W9,
-    HZ_A1, HZ_A2,
-    HZ_C1, HZ_C2, HZ_C3,
-    HZ_S1, HZ_S2, HZ_S3, HZ_S4,
+    HZ_W1,
+    HZ_W2,
+    HZ_W3,
+    HZ_W4,
+    HZ_W5,
+    HZ_W6,
+    HZ_W7,
+    HZ_W8,
+    HZ_W9,
+    HZ_A1,
+    HZ_A2,
+    HZ_C1,
+    HZ_C2,
+    HZ_C3,
+    HZ_S1,
+    HZ_S2,
+    HZ_S3,
+    HZ_S4,
     HZ_T1,
-    HZ_F1, HZ_F2, HZ_F3, HZ_F4,
-    HZ_M1, HZ_M2, HZ_M3, HZ_M4, HZ_M5,
-    HZ_P1, HZ_P2, HZ_P3,
-    HZ_L1, HZ_L2,
-    HZ_V1, HZ_V2, HZ_V3,
-    HZ_B1, HZ_B2, HZ_B3,
+    HZ_F1,
+    HZ_F2,
+    HZ_F3,
+    HZ_F4,
+    HZ_M1,
+    HZ_M2,
+    HZ_M3,
+    HZ_M4,
+    HZ_M5,
+    HZ_P1,
+    HZ_P2,
+    HZ_P3,
+    HZ_L1,
+    HZ_L2,
+    HZ_V1,
+    HZ_V2,
+    HZ_V3,
+    HZ_B1,
+    HZ_B2,
+    HZ_B3,
     HZ_D1,
-    HZ_PY_NVML, HZ_PY_CUPY, HZ_PY_FP8, HZ_PY_SM, HZ_PY_NVRTC, HZ_PY_TF32, HZ_PY_VERSION, HZ_PY_ENV,
-    HZ_PY_BACKEND, HZ_PY_OK,
+    HZ_PY_NVML,
+    HZ_PY_CUPY,
+    HZ_PY_FP8,
+    HZ_PY_SM,
+    HZ_PY_NVRTC,
+    HZ_PY_TF32,
+    HZ_PY_VERSION,
+    HZ_PY_ENV,
+    HZ_PY_BACKEND,
+    HZ_PY_OK,
     HZ_COUNT
 };
 
 struct hazard_rule {
     enum hazard_no no;
-    const char *id;    /* "SP0101": stable for ever */
-    const char *row;   /* group and number, "W1" */
+    const char *id;  /* "SP0101": stable for ever */
+    const char *row; /* group and number, "W1" */
     enum hazard_severity severity;
     unsigned targets;
     enum hazard_input input;
@@ -82,20 +125,21 @@ struct hazard_opts {
 /* The newest ROCm the API table was read from. */
 enum { HAZARD_ROCM_NEWEST = 70000 };
 #define HAZARD_OPTS_DEFAULT                                                                        \
-    ((struct hazard_opts){.targets = HAZARD_GFX90A | HAZARD_GFX942, .rocm = HAZARD_ROCM_NEWEST,    \
-                          .fix = true})
+    ((struct hazard_opts){                                                                         \
+        .targets = HAZARD_GFX90A | HAZARD_GFX942, .rocm = HAZARD_ROCM_NEWEST, .fix = true})
 
 struct finding {
     const struct hazard_rule *rule;
-    enum hazard_severity severity; /* the rule's, or lower where the place is known to be harmless */
+    enum hazard_severity
+        severity; /* the rule's, or lower where the place is known to be harmless */
     const char *path;
-    unsigned line, col; /* from 1; columns count bytes */
-    uint32_t at, n;     /* bytes in the file that the caret underlines */
-    const char *what;   /* the code in question or the name: not translated */
+    unsigned line, col;             /* from 1; columns count bytes */
+    uint32_t at, n;                 /* bytes in the file that the caret underlines */
+    const char *what;               /* the code in question or the name: not translated */
     const char *note[HAZARD_LANGS]; /* more about this very place, or NULL */
-    const char *fix;    /* replacement text that is right or a good start, or NULL */
-    bool fixed;         /* the fix was applied to the output */
-    const char *text;   /* the whole source line */
+    const char *fix;                /* replacement text that is right or a good start, or NULL */
+    bool fixed;                     /* the fix was applied to the output */
+    const char *text;               /* the whole source line */
 };
 
 struct findings {
@@ -105,8 +149,8 @@ struct findings {
     struct sl_arena arena;
 };
 
-/* Adds a finding at bytes at..at+n; returns it for notes and fixes until the next call. NULL when the
- * rule concerns none of the chosen targets. `path` is copied once per run of equal paths. */
+/* Adds a finding at bytes at..at+n; returns it for notes and fixes until the next call. NULL when
+ * the rule concerns none of the chosen targets. `path` is copied once per run of equal paths. */
 struct finding *findings_add(struct findings *f, const struct hazard_opts *o, struct source *s,
                              enum hazard_no no, size_t at, size_t n, const char *what);
 /* The same where there is no struct source (build files, Python). `line_text` is copied. */

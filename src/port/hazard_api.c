@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hazard_api.c: rules V and L: names of the API table against the target version, and libraries whose
- * ROCm counterpart differs. */
+ * hazard_api.c: rules V and L: names of the API table against the target version, and libraries
+ * whose ROCm counterpart differs. */
 #include "port/hazard_code.h"
 #include "port/api.h"
 #include "port/fix.h"
 
-/* Device names that came late, which the API table does not date; value: HIP version (changelogs). */
+/* Device names that came late, which the API table does not date; value: HIP version (changelogs).
+ */
 static const struct {
     const char *name;
     uint32_t added;
-} late[] = {{"__shfl_sync", FIX_ROCM_SYNC},       {"__shfl_up_sync", FIX_ROCM_SYNC},
-            {"__shfl_down_sync", FIX_ROCM_SYNC},  {"__shfl_xor_sync", FIX_ROCM_SYNC},
-            {"__ballot_sync", FIX_ROCM_SYNC},     {"__any_sync", FIX_ROCM_SYNC},
-            {"__all_sync", FIX_ROCM_SYNC},        {"__match_any_sync", FIX_ROCM_SYNC},
-            {"__match_all_sync", FIX_ROCM_SYNC},  {"__syncwarp", FIX_ROCM_SYNCWARP},
-            {"__reduce_add_sync", FIX_ROCM_SYNCWARP}, {"__reduce_min_sync", FIX_ROCM_SYNCWARP},
-            {"__reduce_max_sync", FIX_ROCM_SYNCWARP}, {"__reduce_and_sync", FIX_ROCM_SYNCWARP},
-            {"__reduce_or_sync", FIX_ROCM_SYNCWARP},  {"__reduce_xor_sync", FIX_ROCM_SYNCWARP}};
+} late[] = {{"__shfl_sync", FIX_ROCM_SYNC},
+            {"__shfl_up_sync", FIX_ROCM_SYNC},
+            {"__shfl_down_sync", FIX_ROCM_SYNC},
+            {"__shfl_xor_sync", FIX_ROCM_SYNC},
+            {"__ballot_sync", FIX_ROCM_SYNC},
+            {"__any_sync", FIX_ROCM_SYNC},
+            {"__all_sync", FIX_ROCM_SYNC},
+            {"__match_any_sync", FIX_ROCM_SYNC},
+            {"__match_all_sync", FIX_ROCM_SYNC},
+            {"__syncwarp", FIX_ROCM_SYNCWARP},
+            {"__reduce_add_sync", FIX_ROCM_SYNCWARP},
+            {"__reduce_min_sync", FIX_ROCM_SYNCWARP},
+            {"__reduce_max_sync", FIX_ROCM_SYNCWARP},
+            {"__reduce_and_sync", FIX_ROCM_SYNCWARP},
+            {"__reduce_or_sync", FIX_ROCM_SYNCWARP},
+            {"__reduce_xor_sync", FIX_ROCM_SYNCWARP}};
 
 static uint32_t late_version(const struct hz *h, uint32_t i)
 {
@@ -31,14 +40,15 @@ static void version_note(struct hz *h, struct finding *d, const char *name, uint
     char v[16], target[16];
     if (!d)
         return;
-    d->note[HAZARD_EN] = sl_arena_printf(&h->f->arena, "%s: ROCm %s and later; the target is %s.", name,
-                                         api_version(added, v), api_version(h->o->rocm, target));
+    d->note[HAZARD_EN] =
+        sl_arena_printf(&h->f->arena, "%s: ROCm %s and later; the target is %s.", name,
+                        api_version(added, v), api_version(h->o->rocm, target));
     d->note[HAZARD_ZH] = sl_arena_printf(&h->f->arena, "%s：ROCm %s 起；目标版本为 %s。", name,
                                          api_version(added, v), api_version(h->o->rocm, target));
 }
 
-/* A *_sync name on a ROCm that has none: the older spelling takes no mask. W1's fix has already dropped a
- * 32-bit one; what is left is a 64-bit or unknown mask. */
+/* A *_sync name on a ROCm that has none: the older spelling takes no mask. W1's fix has already
+ * dropped a 32-bit one; what is left is a 64-bit or unknown mask. */
 static void late_name(struct hz *h, uint32_t i)
 {
     uint32_t added = late_version(h, i);
@@ -53,7 +63,8 @@ static void late_name(struct hz *h, uint32_t i)
         return;
     d->fix = sl_arena_printf(&h->f->arena, "%.*s", (int)hz_len(h, i) - 5, hz_text(h, i));
     if (op <= HZW_SHFL_XOR && fix_on(h, HZ_V1))
-        fix_shuffle_mask(h, HZ_V1, d, i, &a); /* overlaps with W1's edit are dropped: the same text */
+        fix_shuffle_mask(h, HZ_V1, d, i,
+                         &a); /* overlaps with W1's edit are dropped: the same text */
 }
 
 /* An API name used as one: not a member, not declared here, a function only where it is called. */
@@ -66,7 +77,8 @@ static bool api_use(const struct hz *h, uint32_t i, enum api_kind kind)
         return true;
     if (kind == API_DEVICE_FUNCTION) {
         const struct hz_func *f = hz_func_at(h, i);
-        bool defined = i > 0 && hz_ident(h, i - 1) && !hz_is(h, i - 1, "return") && !hz_is(h, i - 1, "else");
+        bool defined =
+            i > 0 && hz_ident(h, i - 1) && !hz_is(h, i - 1, "return") && !hz_is(h, i - 1, "else");
         return f && f->device && hz_punct(h, i + 1, '(') && !defined;
     }
     return hz_punct(h, i + 1, '(') || hz_punct(h, i + 1, '<') || (i > 0 && hz_punct(h, i - 1, '&'));
@@ -119,7 +131,8 @@ static bool after_launch(const struct hz *h, uint32_t i)
             return true;
         if (hz_punct(h, k, ';') && ++statements > 1)
             return false;
-        if (hz_is(h, k, "hipLaunchKernelGGL") || hz_is(h, k, "hipLaunchKernel") || hz_is(h, k, "cudaLaunchKernel"))
+        if (hz_is(h, k, "hipLaunchKernelGGL") || hz_is(h, k, "hipLaunchKernel") ||
+            hz_is(h, k, "cudaLaunchKernel"))
             return true;
     }
     return false;
@@ -127,7 +140,8 @@ static bool after_launch(const struct hz *h, uint32_t i)
 
 static void last_error(struct hz *h, uint32_t i)
 {
-    static const char *const names[] = {"cudaGetLastError", "hipGetLastError", "cudaPeekAtLastError", NULL};
+    static const char *const names[] = {"cudaGetLastError", "hipGetLastError",
+                                        "cudaPeekAtLastError", NULL};
     if (h->o->rocm >= 70000 || !hz_in_list(h, i, names) || !hz_punct(h, i + 1, '(') || hz_pp(h, i))
         return;
     if (!after_launch(h, i))
@@ -161,9 +175,10 @@ static void library(struct hz *h, uint32_t i, bool *seen)
 {
     bool header = hz_tok(h, i)->kind == LEX_HEADER;
     for (size_t k = 0; k < SL_COUNT(libraries); k++) {
-        bool hit = libraries[k].header ? header && hz_starts(h, i, libraries[k].prefix)
-                                       : hz_is(h, i, "cuda") && i > 1 && hz_is(h, i - 2, "thrust") &&
-                                             hz_punct(h, i - 1, LEX_P_SCOPE);
+        bool hit = libraries[k].header
+                       ? header && hz_starts(h, i, libraries[k].prefix)
+                       : hz_is(h, i, "cuda") && i > 1 && hz_is(h, i - 2, "thrust") &&
+                             hz_punct(h, i - 1, LEX_P_SCOPE);
         if (!hit || seen[k])
             continue;
         seen[k] = true;
@@ -172,20 +187,33 @@ static void library(struct hz *h, uint32_t i, bool *seen)
             d->fix = libraries[k].fix;
     }
     /* cub's detail namespaces and types that hipCUB does not have */
-    static const char *const inner[] = {"PtxVersion", "DeviceSpmv", "AgentReduce", "detail", "ThreadLoad",
-                                        "ShuffleIndex", "WarpMergeSort", "BlockRadixRank", NULL};
-    if (hz_in_list(h, i, inner) && i > 1 && hz_punct(h, i - 1, LEX_P_SCOPE) && hz_is(h, i - 2, "cub"))
+    static const char *const inner[] = {"PtxVersion",    "DeviceSpmv",     "AgentReduce",
+                                        "detail",        "ThreadLoad",     "ShuffleIndex",
+                                        "WarpMergeSort", "BlockRadixRank", NULL};
+    if (hz_in_list(h, i, inner) && i > 1 && hz_punct(h, i - 1, LEX_P_SCOPE) &&
+        hz_is(h, i - 2, "cub"))
         hz_report(h, HZ_L2, i - 2, i + 1);
 }
 
 static void libcu(struct hz *h, uint32_t i)
 {
-    static const char *const heads[] = {"<cuda/std/", "<cuda/atomic>", "<cuda/barrier>", "<cuda/pipeline>",
-                                        "<cuda/semaphore>", "<cuda/latch>", "<cuda/functional>",
-                                        "<cuda/annotated_ptr>", NULL};
-    static const char *const names[] = {"std", "barrier", "pipeline", "atomic", "atomic_ref", "memcpy_async",
-                                        "make_pipeline", "thread_scope_system", "thread_scope_device",
-                                        "thread_scope_block", "atomic_thread_fence", "annotated_ptr", NULL};
+    static const char *const heads[] = {
+        "<cuda/std/",        "<cuda/atomic>",        "<cuda/barrier>",
+        "<cuda/pipeline>",   "<cuda/semaphore>",     "<cuda/latch>",
+        "<cuda/functional>", "<cuda/annotated_ptr>", NULL};
+    static const char *const names[] = {"std",
+                                        "barrier",
+                                        "pipeline",
+                                        "atomic",
+                                        "atomic_ref",
+                                        "memcpy_async",
+                                        "make_pipeline",
+                                        "thread_scope_system",
+                                        "thread_scope_device",
+                                        "thread_scope_block",
+                                        "atomic_thread_fence",
+                                        "annotated_ptr",
+                                        NULL};
     if (hz_tok(h, i)->kind == LEX_HEADER) {
         for (int k = 0; heads[k]; k++)
             if (hz_starts(h, i, heads[k])) {

@@ -45,8 +45,8 @@ bool hz_free_name(const struct hz *h, uint32_t i)
     return i < 2 || !hz_ident(h, i - 2) || hz_is(h, i - 2, "std") || hz_is(h, i - 2, "return");
 }
 
-/* Brackets of one file. Each directive line is matched by itself; after #else the stack is the one that
- * the #if saw, so that both branches may open the same brace. */
+/* Brackets of one file. Each directive line is matched by itself; after #else the stack is the one
+ * that the #if saw, so that both branches may open the same brace. */
 struct stacks {
     uint32_t v[4096];
     uint32_t n;
@@ -236,7 +236,8 @@ bool hz_number_value(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bit
             return false;
     }
     *ret = v;
-    *ret_bits = longs || v > UINT32_MAX || (!hex && !bin && v > INT32_MAX && !strpbrk(buf, "uU")) ? 64 : 32;
+    *ret_bits =
+        longs || v > UINT32_MAX || (!hex && !bin && v > INT32_MAX && !strpbrk(buf, "uU")) ? 64 : 32;
     return true;
 }
 
@@ -249,7 +250,8 @@ struct eval {
 };
 static bool eval_sum(struct eval *e, int level, int64_t *ret);
 
-static bool eval_range(const struct hz *h, uint32_t a, uint32_t b, int depth, int *budget, int64_t *ret)
+static bool eval_range(const struct hz *h, uint32_t a, uint32_t b, int depth, int *budget,
+                       int64_t *ret)
 {
     if (depth > 12 || a >= b)
         return false;
@@ -262,9 +264,10 @@ static bool eval_sizeof(struct eval *e, int64_t *ret)
     static const struct {
         const char *name;
         int size;
-    } sizes[] = {{"char", 1},  {"short", 2},   {"half", 2}, {"__half", 2}, {"int", 4},      {"unsigned", 4},
-                 {"float", 4}, {"uint32_t", 4}, {"double", 8}, {"size_t", 8}, {"uint64_t", 8}, {"float2", 8},
-                 {"float4", 16}, {"int4", 16}, {"int2", 8}, {"double2", 16}, {"float3", 12}};
+    } sizes[] = {{"char", 1},     {"short", 2},  {"half", 2},     {"__half", 2}, {"int", 4},
+                 {"unsigned", 4}, {"float", 4},  {"uint32_t", 4}, {"double", 8}, {"size_t", 8},
+                 {"uint64_t", 8}, {"float2", 8}, {"float4", 16},  {"int4", 16},  {"int2", 8},
+                 {"double2", 16}, {"float3", 12}};
     const struct hz *h = e->h;
     uint32_t open = e->i + 1;
     if (!hz_punct(h, open, '(') || h->match[open] == HZ_NONE)
@@ -335,7 +338,8 @@ static bool eval_unary(struct eval *e, int64_t *ret)
     return hz_ident(h, e->i) && eval_name(e, ret);
 }
 
-/* The operator at e->i and its level (0 loosest), or 0 when it is none; '<' stands for <<, '>' for >>. */
+/* The operator at e->i and its level (0 loosest), or 0 when it is none; '<' stands for <<, '>' for
+ * >>. */
 static int operator_at(const struct eval *e, int *ret_level)
 {
     static const char ops[] = "|&<>+-*/%";
@@ -415,7 +419,8 @@ bool hz_args(const struct hz *h, uint32_t open, struct hz_args *ret)
     ret->close = h->match[open];
     uint32_t from = open + 1;
     for (uint32_t i = open + 1; i <= ret->close; i++) {
-        if (i < ret->close && h->match[i] != HZ_NONE && h->match[i] > i && h->match[i] < ret->close) {
+        if (i < ret->close && h->match[i] != HZ_NONE && h->match[i] > i &&
+            h->match[i] < ret->close) {
             i = h->match[i];
             continue;
         }

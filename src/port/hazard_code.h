@@ -2,16 +2,16 @@
  *
  * hazard_code.h: a light reading of C++ over the lexer's tokens, for the hazard rules: code tokens
  * without comments, matching brackets, device functions, declarations with the types that matter,
- * macros, constants. No preprocessing and no full grammar: what cannot be read is unknown, and a rule
- * that meets an unknown stays silent.
+ * macros, constants. No preprocessing and no full grammar: what cannot be read is unknown, and a
+ * rule that meets an unknown stays silent.
  *
  *     struct hz h;
  *     hz_open(&h, source, opts, findings);
  *     for (uint32_t i = 0; i < h.n; i++) if (hz_is(&h, i, "__popc")) ...
  *     hz_close(&h);
  *
- * A position `i` is an index into the code tokens, 0..h.n; h.n is the end token and may be read. Ends
- * of preprocessor lines stay in as LEX_EOD, so that patterns do not match across them.
+ * A position `i` is an index into the code tokens, 0..h.n; h.n is the end token and may be read.
+ * Ends of preprocessor lines stay in as LEX_EOD, so that patterns do not match across them.
  */
 #ifndef PORT_HAZARD_CODE_H
 #define PORT_HAZARD_CODE_H
@@ -22,11 +22,20 @@ enum { HZ_NONE = UINT32_MAX };
 
 enum hz_type {
     HT_OTHER,
-    HT_I32, HT_U32, /* 32 bits or fewer */
-    HT_I64, HT_U64,
-    HT_FLOAT, HT_DOUBLE, HT_HALF, HT_HALF2, HT_BF16,
+    HT_I32,
+    HT_U32, /* 32 bits or fewer */
+    HT_I64,
+    HT_U64,
+    HT_FLOAT,
+    HT_DOUBLE,
+    HT_HALF,
+    HT_HALF2,
+    HT_BF16,
     HT_AUTO,
-    HT_PTR_ATTR, HT_PROP, HT_ERROR, HT_MEM_TYPE /* cudaPointerAttributes, cudaDeviceProp ... */
+    HT_PTR_ATTR,
+    HT_PROP,
+    HT_ERROR,
+    HT_MEM_TYPE /* cudaPointerAttributes, cudaDeviceProp ... */
 };
 
 struct hz_func {
@@ -99,9 +108,18 @@ static inline bool hz_number(const struct hz *h, uint32_t i)
 {
     return i < h->n && hz_tok(h, i)->kind == LEX_NUMBER;
 }
-static inline const char *hz_text(const struct hz *h, uint32_t i) { return h->l->p + hz_tok(h, i)->at; }
-static inline size_t hz_len(const struct hz *h, uint32_t i) { return hz_tok(h, i)->n; }
-static inline bool hz_pp(const struct hz *h, uint32_t i) { return hz_tok(h, i)->flags & LEX_F_PP; }
+static inline const char *hz_text(const struct hz *h, uint32_t i)
+{
+    return h->l->p + hz_tok(h, i)->at;
+}
+static inline size_t hz_len(const struct hz *h, uint32_t i)
+{
+    return hz_tok(h, i)->n;
+}
+static inline bool hz_pp(const struct hz *h, uint32_t i)
+{
+    return hz_tok(h, i)->flags & LEX_F_PP;
+}
 /* A name that is not a member (after . or ->) and not qualified by another namespace than std. */
 bool hz_free_name(const struct hz *h, uint32_t i);
 bool hz_in_list(const struct hz *h, uint32_t i, const char *const *list); /* NULL-ended */
@@ -116,10 +134,11 @@ const struct hz_func *hz_func_at(const struct hz *h, uint32_t i);
 /* The declaration that the name at i means, or NULL; and the macro. */
 struct hz_decl *hz_decl_of(const struct hz *h, uint32_t i);
 const struct hz_macro *hz_macro_of(const struct hz *h, uint32_t i);
-/* An integer constant expression in [a, b): numbers, macros, constants, sizeof, + - * / % << >> & | ~.
- * False when anything in it is unknown. */
+/* An integer constant expression in [a, b): numbers, macros, constants, sizeof, + - * / % << >> & |
+ * ~. False when anything in it is unknown. */
 bool hz_eval(const struct hz *h, uint32_t a, uint32_t b, int64_t *ret);
-/* The value of one number token; *ret_bits is 32 or 64 by suffix and size. False: floating point. */
+/* The value of one number token; *ret_bits is 32 or 64 by suffix and size. False: floating point.
+ */
 bool hz_number_value(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits);
 
 /* Arguments of the call whose ( is at `open`. */
@@ -133,8 +152,14 @@ struct hz_args {
 bool hz_args(const struct hz *h, uint32_t open, struct hz_args *ret);
 
 /* Byte offsets of tokens [a, b) in the file. */
-static inline uint32_t hz_at(const struct hz *h, uint32_t i) { return hz_tok(h, i)->at; }
-static inline uint32_t hz_end(const struct hz *h, uint32_t i) { return hz_tok(h, i)->at + hz_tok(h, i)->n; }
+static inline uint32_t hz_at(const struct hz *h, uint32_t i)
+{
+    return hz_tok(h, i)->at;
+}
+static inline uint32_t hz_end(const struct hz *h, uint32_t i)
+{
+    return hz_tok(h, i)->at + hz_tok(h, i)->n;
+}
 /* Adds a finding that underlines tokens [a, b); `what` is their text, cut to one short line. */
 struct finding *hz_report(struct hz *h, enum hazard_no no, uint32_t a, uint32_t b);
 /* Tokens [a, b) as text on one line, at most 80 bytes, in the findings' arena. */
@@ -149,8 +174,21 @@ void hz_rules_memory(struct hz *h);
 void hz_rules_api(struct hz *h);
 
 /* Warp operations by name. */
-enum hz_warp { HZW_NONE, HZW_SHFL, HZW_SHFL_UP, HZW_SHFL_DOWN, HZW_SHFL_XOR, HZW_BALLOT, HZW_ANY, HZW_ALL,
-               HZW_UNI, HZW_ACTIVE, HZW_MATCH, HZW_REDUCE, HZW_SYNCWARP };
+enum hz_warp {
+    HZW_NONE,
+    HZW_SHFL,
+    HZW_SHFL_UP,
+    HZW_SHFL_DOWN,
+    HZW_SHFL_XOR,
+    HZW_BALLOT,
+    HZW_ANY,
+    HZW_ALL,
+    HZW_UNI,
+    HZW_ACTIVE,
+    HZW_MATCH,
+    HZW_REDUCE,
+    HZW_SYNCWARP
+};
 /* *ret_sync: takes a mask as its first argument. */
 enum hz_warp hz_warp_op(const struct hz *h, uint32_t i, bool *ret_sync);
 /* [a, b) is an expression whose value is a lane mask. */

@@ -70,9 +70,10 @@ static bool starts_function(const struct hz *h, uint32_t i)
 
 static bool not_a_name(const struct hz *h, uint32_t i)
 {
-    static const char *const words[] = {"__launch_bounds__", "__attribute__", "__align__", "decltype",
-                                        "noexcept", "__declspec", "alignas", "enable_if_t",
-                                        "__cluster_dims__", "__maxnreg__", NULL};
+    static const char *const words[] = {
+        "__launch_bounds__", "__attribute__", "__align__", "decltype",
+        "noexcept",          "__declspec",    "alignas",   "enable_if_t",
+        "__cluster_dims__",  "__maxnreg__",   NULL};
     return hz_in_list(h, i, words);
 }
 
@@ -97,7 +98,8 @@ static uint32_t read_function(struct hz *h, uint32_t i)
             bool op = j > i && hz_is(h, j - 1, "operator");
             if (f.params == HZ_NONE && !head && !op) {
                 f.params = j;
-                f.name = j > i && hz_ident(h, j - 1) && !starts_function(h, j - 1) ? j - 1 : HZ_NONE;
+                f.name =
+                    j > i && hz_ident(h, j - 1) && !starts_function(h, j - 1) ? j - 1 : HZ_NONE;
             }
             if (h->match[j] == HZ_NONE)
                 return i + 1;
@@ -141,18 +143,48 @@ void hz_read_functions(struct hz *h)
 static const struct {
     const char *name;
     enum hz_type type;
-} type_names[] = {{"int", HT_I32}, {"unsigned", HT_U32}, {"uint", HT_U32}, {"uint32_t", HT_U32},
-                  {"int32_t", HT_I32}, {"uint32", HT_U32}, {"u32", HT_U32}, {"short", HT_I32},
-                  {"uint16_t", HT_U32}, {"int16_t", HT_I32}, {"ushort", HT_U32}, {"signed", HT_I32},
-                  {"bool", HT_OTHER}, {"char", HT_I32}, {"uint8_t", HT_U32}, {"uchar", HT_U32},
-                  {"long", HT_I64}, {"size_t", HT_U64}, {"uint64_t", HT_U64}, {"int64_t", HT_I64},
-                  {"uint64", HT_U64}, {"ull", HT_U64}, {"float", HT_FLOAT}, {"double", HT_DOUBLE},
-                  {"half", HT_HALF}, {"__half", HT_HALF}, {"half2", HT_HALF2}, {"__half2", HT_HALF2},
-                  {"__nv_bfloat16", HT_BF16}, {"nv_bfloat16", HT_BF16}, {"__nv_bfloat162", HT_BF16},
-                  {"auto", HT_AUTO}, {"cudaPointerAttributes", HT_PTR_ATTR}, {"cudaDeviceProp", HT_PROP},
-                  {"hipDeviceProp_t", HT_PROP}, {"hipPointerAttribute_t", HT_PTR_ATTR},
-                  {"cudaError_t", HT_ERROR}, {"cudaError", HT_ERROR}, {"hipError_t", HT_ERROR},
-                  {"CUresult", HT_ERROR}, {"cudaMemoryType", HT_MEM_TYPE}, {"hipMemoryType", HT_MEM_TYPE}};
+} type_names[] = {{"int", HT_I32},
+                  {"unsigned", HT_U32},
+                  {"uint", HT_U32},
+                  {"uint32_t", HT_U32},
+                  {"int32_t", HT_I32},
+                  {"uint32", HT_U32},
+                  {"u32", HT_U32},
+                  {"short", HT_I32},
+                  {"uint16_t", HT_U32},
+                  {"int16_t", HT_I32},
+                  {"ushort", HT_U32},
+                  {"signed", HT_I32},
+                  {"bool", HT_OTHER},
+                  {"char", HT_I32},
+                  {"uint8_t", HT_U32},
+                  {"uchar", HT_U32},
+                  {"long", HT_I64},
+                  {"size_t", HT_U64},
+                  {"uint64_t", HT_U64},
+                  {"int64_t", HT_I64},
+                  {"uint64", HT_U64},
+                  {"ull", HT_U64},
+                  {"float", HT_FLOAT},
+                  {"double", HT_DOUBLE},
+                  {"half", HT_HALF},
+                  {"__half", HT_HALF},
+                  {"half2", HT_HALF2},
+                  {"__half2", HT_HALF2},
+                  {"__nv_bfloat16", HT_BF16},
+                  {"nv_bfloat16", HT_BF16},
+                  {"__nv_bfloat162", HT_BF16},
+                  {"auto", HT_AUTO},
+                  {"cudaPointerAttributes", HT_PTR_ATTR},
+                  {"cudaDeviceProp", HT_PROP},
+                  {"hipDeviceProp_t", HT_PROP},
+                  {"hipPointerAttribute_t", HT_PTR_ATTR},
+                  {"cudaError_t", HT_ERROR},
+                  {"cudaError", HT_ERROR},
+                  {"hipError_t", HT_ERROR},
+                  {"CUresult", HT_ERROR},
+                  {"cudaMemoryType", HT_MEM_TYPE},
+                  {"hipMemoryType", HT_MEM_TYPE}};
 
 static bool type_word(const struct hz *h, uint32_t i, enum hz_type *ret)
 {
@@ -168,9 +200,10 @@ static bool type_word(const struct hz *h, uint32_t i, enum hz_type *ret)
 
 static bool decl_word(const struct hz *h, uint32_t i)
 {
-    static const char *const words[] = {"const", "constexpr", "static", "volatile", "register",
-                                        "__shared__", "__constant__", "__restrict__", "__restrict",
-                                        "restrict", "inline", "extern", "struct", "__device__", NULL};
+    static const char *const words[] = {
+        "const",      "constexpr",    "static",       "volatile",   "register",
+        "__shared__", "__constant__", "__restrict__", "__restrict", "restrict",
+        "inline",     "extern",       "struct",       "__device__", NULL};
     return hz_ident(h, i) && hz_in_list(h, i, words);
 }
 
@@ -255,7 +288,8 @@ static uint32_t read_declarator(struct hz *h, uint32_t i, struct hz_decl *d, uin
     d->array = hz_punct(h, i, '[');
     while (hz_punct(h, i, '[') && h->match[i] != HZ_NONE)
         i = h->match[i] + 1;
-    bool init = hz_punct(h, i, '=') || ((hz_punct(h, i, '(') || hz_punct(h, i, '{')) && outer != HZ_NONE);
+    bool init =
+        hz_punct(h, i, '=') || ((hz_punct(h, i, '(') || hz_punct(h, i, '{')) && outer != HZ_NONE);
     if (!init && !hz_punct(h, i, ';') && !hz_punct(h, i, ',') && !hz_punct(h, i, ')') &&
         !hz_punct(h, i, '>') && !hz_punct(h, i, ':'))
         return 0;
@@ -339,8 +373,14 @@ void hz_read_decls(struct hz *h)
             continue;
         for (uint32_t k = open + 1; k < h->match[open]; k++)
             if (hz_ident(h, k) && hz_punct(h, k + 1, '=')) {
-                struct hz_decl d = {.name = k, .type0 = k, .type1 = k, .end = h->n, .type = HT_I32,
-                                    .constant = true, .init0 = k + 2, .init1 = init_end(h, k + 2)};
+                struct hz_decl d = {.name = k,
+                                    .type0 = k,
+                                    .type1 = k,
+                                    .end = h->n,
+                                    .type = HT_I32,
+                                    .constant = true,
+                                    .init0 = k + 2,
+                                    .init1 = init_end(h, k + 2)};
                 add_decl(h, &d);
             }
     }

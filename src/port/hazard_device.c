@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hazard_device.c: rules A, C, T, F, P: assembly, architecture tests, textures, numbers, control flow. */
+ * hazard_device.c: rules A, C, T, F, P: assembly, architecture tests, textures, numbers, control
+ * flow. */
 #include "port/hazard_code.h"
 #include "port/fix.h"
 
@@ -112,8 +113,10 @@ static void assembly(struct hz *h, uint32_t i)
                 instead = ptx[r].instead;
     bool gcn = false;
     for (uint32_t s = k + 1; s < close; s++)
-        gcn |= find_in(hz_text(h, s), hz_len(h, s), "s_waitcnt") || find_in(hz_text(h, s), hz_len(h, s), "v_") ||
-               find_in(hz_text(h, s), hz_len(h, s), "=a\"") || find_in(hz_text(h, s), hz_len(h, s), "\"memory\"");
+        gcn |= find_in(hz_text(h, s), hz_len(h, s), "s_waitcnt") ||
+               find_in(hz_text(h, s), hz_len(h, s), "v_") ||
+               find_in(hz_text(h, s), hz_len(h, s), "=a\"") ||
+               find_in(hz_text(h, s), hz_len(h, s), "\"memory\"");
     bool device = f && f->device;
     if ((!device && (!instead || gcn)) || (gcn && !instead))
         return;
@@ -126,14 +129,22 @@ static void assembly(struct hz *h, uint32_t i)
 
 static void matrix(struct hz *h, uint32_t i)
 {
-    static const char *const heads[] = {"<mma.h>", "<cuda/pipeline>", "<cuda/barrier>", "\"mma.h\"", NULL};
-    static const char *const names[] = {"nvcuda", "__pipeline_memcpy_async", "__pipeline_commit",
-                                        "__pipeline_wait_prior", "CUtensorMap", "cuTensorMapEncodeTiled",
-                                        "cuTensorMapEncodeIm2col", "__cluster_dims__",
+    static const char *const heads[] = {"<mma.h>", "<cuda/pipeline>", "<cuda/barrier>", "\"mma.h\"",
+                                        NULL};
+    static const char *const names[] = {"nvcuda",
+                                        "__pipeline_memcpy_async",
+                                        "__pipeline_commit",
+                                        "__pipeline_wait_prior",
+                                        "CUtensorMap",
+                                        "cuTensorMapEncodeTiled",
+                                        "cuTensorMapEncodeIm2col",
+                                        "__cluster_dims__",
                                         "cudaLaunchAttributeClusterDimension",
                                         "cudaFuncAttributeNonPortableClusterSizeAllowed",
-                                        "__grid_constant__", "cudaGridDependencySynchronize",
-                                        "cudaTriggerProgrammaticLaunchCompletion", NULL};
+                                        "__grid_constant__",
+                                        "cudaGridDependencySynchronize",
+                                        "cudaTriggerProgrammaticLaunchCompletion",
+                                        NULL};
     bool head = hz_tok(h, i)->kind == LEX_HEADER && hz_in_list(h, i, heads);
     bool wmma = hz_is(h, i, "wmma") && hz_punct(h, i + 1, LEX_P_SCOPE) && hz_free_name(h, i);
     if (head || wmma || hz_in_list(h, i, names))
@@ -151,14 +162,17 @@ static void condition(struct hz *h, uint32_t i)
     uint32_t arch = 0, compiler = 0, e = i;
     bool amd = false, compared = false, undefined_ok = false;
     for (; e < h->n && hz_tok(h, e)->kind != LEX_EOD; e++) {
-        amd |= hz_is(h, e, "__HIP_DEVICE_COMPILE__") || hz_is(h, e, "__HIPCC__") || hz_is(h, e, "__HIP__") ||
-               hz_starts(h, e, "__HIP_PLATFORM") || hz_is(h, e, "USE_ROCM") || hz_is(h, e, "__AMDGCN__");
+        amd |= hz_is(h, e, "__HIP_DEVICE_COMPILE__") || hz_is(h, e, "__HIPCC__") ||
+               hz_is(h, e, "__HIP__") || hz_starts(h, e, "__HIP_PLATFORM") ||
+               hz_is(h, e, "USE_ROCM") || hz_is(h, e, "__AMDGCN__");
         if (hz_is(h, e, "__CUDA_ARCH__")) {
             arch = e;
             uint32_t q = e + 1;
             compared |= hz_punct(h, q, '>') || hz_punct(h, q, '<') || hz_punct(h, q, LEX_P_GE) ||
-                        hz_punct(h, q, LEX_P_LE) || hz_punct(h, q, LEX_P_EQ) || hz_punct(h, q, LEX_P_NE);
-            undefined_ok |= hz_punct(h, e - 1, '(') && hz_is(h, e - 2, "defined") && hz_punct(h, e - 3, '!');
+                        hz_punct(h, q, LEX_P_LE) || hz_punct(h, q, LEX_P_EQ) ||
+                        hz_punct(h, q, LEX_P_NE);
+            undefined_ok |=
+                hz_punct(h, e - 1, '(') && hz_is(h, e - 2, "defined") && hz_punct(h, e - 3, '!');
             undefined_ok |= hz_is(h, e - 1, "defined") && hz_punct(h, e - 2, '!');
         }
         if (hz_in_list(h, e, compilers) && !compiler)
@@ -192,8 +206,8 @@ static void capability(struct hz *h, uint32_t i)
         const struct hz_decl *d = hz_decl_of(h, base);
         uint32_t q = i + 1;
         bool test = hz_punct(h, q, '>') || hz_punct(h, q, '<') || hz_punct(h, q, LEX_P_GE) ||
-                    hz_punct(h, q, LEX_P_LE) || hz_punct(h, q, LEX_P_EQ) || hz_punct(h, q, LEX_P_NE) ||
-                    hz_punct(h, q, '*');
+                    hz_punct(h, q, LEX_P_LE) || hz_punct(h, q, LEX_P_EQ) ||
+                    hz_punct(h, q, LEX_P_NE) || hz_punct(h, q, '*');
         member = d && d->type == HT_PROP && test;
     }
     if (name || member)
@@ -202,39 +216,65 @@ static void capability(struct hz *h, uint32_t i)
 
 static void textures(struct hz *h, uint32_t i)
 {
-    static const char *const calls[] = {"tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex2Dgather", "tex1DLod",
-                                        "tex2DLod", "tex3DLod", "tex1DLayered", "tex2DLayered", "texCubemap",
-                                        "tex2DGrad", "surf1Dread", "surf1Dwrite", "surf2Dread", "surf2Dwrite",
-                                        "surf3Dread", "surf3Dwrite", "surf2DLayeredread",
-                                        "surf2DLayeredwrite", NULL};
-    static const char *const names[] = {"cudaTextureObject_t", "cudaSurfaceObject_t", "cudaBindTexture",
-                                        "cudaBindTexture2D", "cudaBindTextureToArray", "cudaUnbindTexture",
-                                        "cudaCreateTextureObject", "cudaCreateSurfaceObject",
-                                        "cudaBindSurfaceToArray", "cuTexRefSetArray", "cuTexRefSetAddress",
-                                        "cuTexObjectCreate", "CUtexref", "CUtexObject", NULL};
+    static const char *const calls[] = {
+        "tex1D",       "tex2D",      "tex3D",       "tex1Dfetch",        "tex2Dgather",
+        "tex1DLod",    "tex2DLod",   "tex3DLod",    "tex1DLayered",      "tex2DLayered",
+        "texCubemap",  "tex2DGrad",  "surf1Dread",  "surf1Dwrite",       "surf2Dread",
+        "surf2Dwrite", "surf3Dread", "surf3Dwrite", "surf2DLayeredread", "surf2DLayeredwrite",
+        NULL};
+    static const char *const names[] = {"cudaTextureObject_t",
+                                        "cudaSurfaceObject_t",
+                                        "cudaBindTexture",
+                                        "cudaBindTexture2D",
+                                        "cudaBindTextureToArray",
+                                        "cudaUnbindTexture",
+                                        "cudaCreateTextureObject",
+                                        "cudaCreateSurfaceObject",
+                                        "cudaBindSurfaceToArray",
+                                        "cuTexRefSetArray",
+                                        "cuTexRefSetAddress",
+                                        "cuTexObjectCreate",
+                                        "CUtexref",
+                                        "CUtexObject",
+                                        NULL};
     static const char *const kinds[] = {"texture", "surface", NULL};
     bool call = hz_in_list(h, i, calls) && hz_free_name(h, i) &&
                 (hz_punct(h, i + 1, '(') || hz_punct(h, i + 1, '<')) && !hz_decl_of(h, i);
-    bool ref = hz_in_list(h, i, kinds) && hz_punct(h, i + 1, '<') && hz_free_name(h, i) &&
-               (i == 0 || !hz_ident(h, i - 1) || hz_is(h, i - 1, "static") || hz_is(h, i - 1, "extern"));
+    bool ref =
+        hz_in_list(h, i, kinds) && hz_punct(h, i + 1, '<') && hz_free_name(h, i) &&
+        (i == 0 || !hz_ident(h, i - 1) || hz_is(h, i - 1, "static") || hz_is(h, i - 1, "extern"));
     if (call || ref || hz_in_list(h, i, names))
         hz_report(h, HZ_T1, i, i + 1);
 }
 
 static void numbers(struct hz *h, uint32_t i, bool fp8)
 {
-    static const char *const tf32[] = {"CUBLAS_TF32_TENSOR_OP_MATH", "CUBLAS_COMPUTE_32F_FAST_TF32",
-                                       "CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION", "__float_to_tf32",
-                                       "CUSOLVER_TF32_TENSOR_OP_MATH", "CUSPARSE_COMPUTE_TF32",
-                                       "CUTENSOR_COMPUTE_DESC_TF32", NULL};
-    static const char *const bf16[] = {"__int2bfloat16_rn", "__uint2bfloat16_rn", "__float2bfloat162_rn",
-                                       "make_bfloat162", "__bfloat162int_rn", "__bfloat162int_rz",
-                                       "__short2bfloat16_rn", "__ll2bfloat16_rn", "__halves2bfloat162",
-                                       "__bfloat1622float2", "__ldca", "__hfma2_relu", NULL};
+    static const char *const tf32[] = {"CUBLAS_TF32_TENSOR_OP_MATH",
+                                       "CUBLAS_COMPUTE_32F_FAST_TF32",
+                                       "CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION",
+                                       "__float_to_tf32",
+                                       "CUSOLVER_TF32_TENSOR_OP_MATH",
+                                       "CUSPARSE_COMPUTE_TF32",
+                                       "CUTENSOR_COMPUTE_DESC_TF32",
+                                       NULL};
+    static const char *const bf16[] = {"__int2bfloat16_rn",
+                                       "__uint2bfloat16_rn",
+                                       "__float2bfloat162_rn",
+                                       "make_bfloat162",
+                                       "__bfloat162int_rn",
+                                       "__bfloat162int_rz",
+                                       "__short2bfloat16_rn",
+                                       "__ll2bfloat16_rn",
+                                       "__halves2bfloat162",
+                                       "__bfloat1622float2",
+                                       "__ldca",
+                                       "__hfma2_relu",
+                                       NULL};
     if (hz_in_list(h, i, tf32) || (hz_is(h, i, "tf32") && hz_is(h, i - 2, "precision")))
         hz_report(h, HZ_F2, i, i + 1);
-    if (hz_starts(h, i, "__nv_fp8") || hz_starts(h, i, "__NV_E4M3") || hz_starts(h, i, "__NV_E5M2") ||
-        hz_starts(h, i, "CUDA_R_8F_E") || hz_is(h, i, "<cuda_fp8.h>"))
+    if (hz_starts(h, i, "__nv_fp8") || hz_starts(h, i, "__NV_E4M3") ||
+        hz_starts(h, i, "__NV_E5M2") || hz_starts(h, i, "CUDA_R_8F_E") ||
+        hz_is(h, i, "<cuda_fp8.h>"))
         hz_report(h, HZ_F1, i, i + 1);
     if (fp8 && hz_number(h, i) && hz_starts(h, i, "448."))
         hz_report(h, HZ_F1, i, i + 1);
@@ -258,11 +298,12 @@ static void flow(struct hz *h, uint32_t i, const struct hz_func *f)
         hz_report(h, HZ_P1, i > 0 ? i - 1 : i, i + 1);
     if (!hz_ident(h, i) || !hz_punct(h, i + 1, '(') || !hz_free_name(h, i))
         return;
-    static const char *const cdp[] = {"cudaLaunchDevice", "cudaGetParameterBuffer", "cudaDeviceSynchronize",
-                                      "cudaStreamCreateWithFlags", NULL};
+    static const char *const cdp[] = {"cudaLaunchDevice", "cudaGetParameterBuffer",
+                                      "cudaDeviceSynchronize", "cudaStreamCreateWithFlags", NULL};
     if (only_device && hz_in_list(h, i, cdp))
         hz_report(h, HZ_P1, i, i + 1);
-    bool trap = hz_is(h, i, "__trap") || hz_is(h, i, "__brkpt") || (hz_is(h, i, "assert") && only_device);
+    bool trap =
+        hz_is(h, i, "__trap") || hz_is(h, i, "__brkpt") || (hz_is(h, i, "assert") && only_device);
     if (trap)
         hz_report(h, HZ_P2, i, i + 1);
     if (hz_in_list(h, i, clocks) && only_device && !hz_decl_of(h, i))
@@ -273,7 +314,8 @@ void hz_rules_device(struct hz *h)
 {
     bool fp8 = false;
     for (uint32_t i = 0; i < h->n && !fp8; i++)
-        fp8 = hz_starts(h, i, "__nv_fp8") || hz_is(h, i, "<cuda_fp8.h>") || hz_contains(h, i, "e4m3");
+        fp8 =
+            hz_starts(h, i, "__nv_fp8") || hz_is(h, i, "<cuda_fp8.h>") || hz_contains(h, i, "e4m3");
     for (uint32_t i = 0; i < h->n; i++) {
         int kind = hz_tok(h, i)->kind;
         if (kind == LEX_HASH)

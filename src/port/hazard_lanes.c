@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hazard_lanes.c: rules W4, W6, W8 (locks), W9 and shifts by a lane number: code that was written for
- * warps of 32 without a call that shows it. */
+ * hazard_lanes.c: rules W4, W6, W8 (locks), W9 and shifts by a lane number: code that was written
+ * for warps of 32 without a call that shows it. */
 #include "port/hazard_code.h"
 #include "port/fix.h"
 
@@ -8,11 +8,13 @@
 static bool warp_size_name(const struct hz *h, uint32_t i)
 {
     bool warp = hz_contains(h, i, "warp") || hz_contains(h, i, "wavefront");
-    bool count = hz_contains(h, i, "num") || hz_contains(h, i, "warps") || hz_contains(h, i, "per") ||
-                 hz_contains(h, i, "max") || hz_contains(h, i, "count") || hz_contains(h, i, "n_warp") ||
-                 hz_contains(h, i, "rows") || hz_contains(h, i, "cols") || hz_contains(h, i, "tile") ||
-                 hz_contains(h, i, "items") || hz_contains(h, i, "warp_m") || hz_contains(h, i, "warp_n") ||
-                 hz_contains(h, i, "warp_k") || hz_contains(h, i, "warp_batch") || hz_contains(h, i, "warpm");
+    bool count =
+        hz_contains(h, i, "num") || hz_contains(h, i, "warps") || hz_contains(h, i, "per") ||
+        hz_contains(h, i, "max") || hz_contains(h, i, "count") || hz_contains(h, i, "n_warp") ||
+        hz_contains(h, i, "rows") || hz_contains(h, i, "cols") || hz_contains(h, i, "tile") ||
+        hz_contains(h, i, "items") || hz_contains(h, i, "warp_m") || hz_contains(h, i, "warp_n") ||
+        hz_contains(h, i, "warp_k") || hz_contains(h, i, "warp_batch") ||
+        hz_contains(h, i, "warpm");
     return (warp && !count) || hz_is(h, i, "WS") || hz_is(h, i, "LANES") || hz_is(h, i, "LOG_WS");
 }
 
@@ -72,7 +74,8 @@ static uint32_t assigned(const struct hz *h, uint32_t i)
 {
     for (uint32_t k = i, steps = 0; k > 0 && steps < 40; steps++) {
         k--;
-        if (hz_punct(h, k, ';') || hz_punct(h, k, '{') || hz_punct(h, k, '}') || hz_tok(h, k)->kind == LEX_EOD)
+        if (hz_punct(h, k, ';') || hz_punct(h, k, '{') || hz_punct(h, k, '}') ||
+            hz_tok(h, k)->kind == LEX_EOD)
             return HZ_NONE;
         if (hz_punct(h, k, '=') && k > 0)
             return hz_ident(h, k - 1) ? k - 1 : HZ_NONE;
@@ -82,7 +85,8 @@ static uint32_t assigned(const struct hz *h, uint32_t i)
     return HZ_NONE;
 }
 
-/* x & 31, x % 32, x >> 5, x / 32, x < 32: n is the number's position, op the operator's first token. */
+/* x & 31, x % 32, x >> 5, x / 32, x < 32: n is the number's position, op the operator's first
+ * token. */
 static void written_32(struct hz *h, uint32_t op, uint32_t n)
 {
     uint64_t v;
@@ -109,7 +113,8 @@ static void written_32(struct hz *h, uint32_t op, uint32_t n)
     uint32_t a = op - 1;
     if ((hz_punct(h, a, ')') || hz_punct(h, a, ']')) && h->match[a] != HZ_NONE)
         a = h->match[a];
-    while (a > 1 && (hz_punct(h, a - 1, '.') || hz_punct(h, a - 1, LEX_P_ARROW)) && hz_ident(h, a - 2))
+    while (a > 1 && (hz_punct(h, a - 1, '.') || hz_punct(h, a - 1, LEX_P_ARROW)) &&
+           hz_ident(h, a - 2))
         a -= 2;
     hz_report(h, HZ_W4, a, n + 1);
 }
@@ -138,7 +143,8 @@ static void sixteen(struct hz *h, uint32_t i)
         return;
     f->severity = HAZARD_NOTE;
     f->what = "16";
-    f->note[HAZARD_EN] = "A reduction over 32 lanes: right where every 32 lanes have their own leader.";
+    f->note[HAZARD_EN] =
+        "A reduction over 32 lanes: right where every 32 lanes have their own leader.";
     f->note[HAZARD_ZH] = "对 32 个通道归约：若每 32 个通道各有首通道则正确。";
 }
 
@@ -164,7 +170,8 @@ static void lane_shift(struct hz *h, uint32_t i)
         return;
     if (!h->warp_size && fix_on(h, HZ_W2)) {
         d->severity = HAZARD_NOTE;
-        d->note[HAZARD_EN] = "Right while the lane number stays below 32 and ballots are cut to their half.";
+        d->note[HAZARD_EN] =
+            "Right while the lane number stays below 32 and ballots are cut to their half.";
         d->note[HAZARD_ZH] = "只要通道号小于 32 且 ballot 取对应的一半，此处就正确。";
     } else {
         d->fix = "1ull << ...";
@@ -186,7 +193,8 @@ static bool array_bound(const struct hz *h, uint32_t i)
         return false;
     while (k > 1 && hz_punct(h, k - 1, ']') && h->match[k - 1] != HZ_NONE)
         k = h->match[k - 1];
-    static const char *const not_types[] = {"return", "new", "delete", "else", "case", "throw", NULL};
+    static const char *const not_types[] = {"return", "new",   "delete", "else",
+                                            "case",   "throw", NULL};
     return k >= 2 && hz_ident(h, k - 1) && hz_ident(h, k - 2) && !hz_in_list(h, k - 2, not_types) &&
            !hz_in_list(h, k - 1, not_types);
 }
@@ -195,13 +203,16 @@ static bool array_bound(const struct hz *h, uint32_t i)
 static bool template_argument(const struct hz *h, uint32_t i)
 {
     uint32_t e = i + 1;
-    while (e < i + 4 && (hz_punct(h, e, '/') || hz_punct(h, e, '*') || hz_punct(h, e, '-') || hz_number(h, e)))
+    while (e < i + 4 &&
+           (hz_punct(h, e, '/') || hz_punct(h, e, '*') || hz_punct(h, e, '-') || hz_number(h, e)))
         e++;
     if (!hz_punct(h, e, '>') || i < 2)
         return false;
-    bool after = hz_punct(h, e + 1, '(') || hz_punct(h, e + 1, LEX_P_SCOPE) || hz_punct(h, e + 1, '>') ||
-                 hz_punct(h, e + 1, '{') || hz_ident(h, e + 1) || hz_punct(h, e + 1, LEX_P_LAUNCH);
-    return after && (hz_punct(h, i - 1, '<') || hz_punct(h, i - 1, ',')) && !hz_shr(h, e) && hz_ident(h, i - 2);
+    bool after = hz_punct(h, e + 1, '(') || hz_punct(h, e + 1, LEX_P_SCOPE) ||
+                 hz_punct(h, e + 1, '>') || hz_punct(h, e + 1, '{') || hz_ident(h, e + 1) ||
+                 hz_punct(h, e + 1, LEX_P_LAUNCH);
+    return after && (hz_punct(h, i - 1, '<') || hz_punct(h, i - 1, ',')) && !hz_shr(h, e) &&
+           hz_ident(h, i - 2);
 }
 
 static void constant_use(struct hz *h, uint32_t i)
@@ -213,7 +224,8 @@ static void constant_use(struct hz *h, uint32_t i)
         k--;
         if (hz_punct(h, k, ';') || hz_punct(h, k, '{') || hz_punct(h, k, '}'))
             break;
-        constant = hz_is(h, k, "constexpr") || hz_is(h, k, "static_assert") || hz_is(h, k, "_Static_assert");
+        constant = hz_is(h, k, "constexpr") || hz_is(h, k, "static_assert") ||
+                   hz_is(h, k, "_Static_assert");
     }
     constant |= hz_pp(h, i) && i > 2 && (hz_is(h, i - 1, "if") || hz_is(h, i - 1, "elif"));
     if (constant)
@@ -251,13 +263,23 @@ static void spin(struct hz *h, uint32_t i)
 
 static void groups(struct hz *h, uint32_t i)
 {
-    static const char *const missing[] = {"reduce", "inclusive_scan", "exclusive_scan", "memcpy_async",
-                                          "reduce_update_async", "reduce_store_async", "invoke_one",
-                                          "wait_prior", "this_cluster", "cluster_group",
-                                          "labeled_partition", "binary_partition", NULL};
+    static const char *const missing[] = {"reduce",
+                                          "inclusive_scan",
+                                          "exclusive_scan",
+                                          "memcpy_async",
+                                          "reduce_update_async",
+                                          "reduce_store_async",
+                                          "invoke_one",
+                                          "wait_prior",
+                                          "this_cluster",
+                                          "cluster_group",
+                                          "labeled_partition",
+                                          "binary_partition",
+                                          NULL};
     static const char *const plain[] = {"this_cluster", "cluster_group", "labeled_partition",
                                         "binary_partition", NULL};
-    static const char *const sized[] = {"tiled_partition", "coalesced_threads", "thread_block_tile", NULL};
+    static const char *const sized[] = {"tiled_partition", "coalesced_threads", "thread_block_tile",
+                                        NULL};
     if (!hz_ident(h, i) || i == 0 || hz_punct(h, i - 1, '.') || hz_punct(h, i - 1, LEX_P_ARROW))
         return;
     bool scoped = hz_punct(h, i - 1, LEX_P_SCOPE) && i > 1 &&
@@ -277,8 +299,10 @@ static void groups(struct hz *h, uint32_t i)
     if (!d)
         return;
     d->severity = HAZARD_NOTE;
-    d->note[HAZARD_EN] = "Works on AMD; a tile of 32 is half a wavefront, a coalesced group has up to 64 threads.";
-    d->note[HAZARD_ZH] = "在 AMD 上可用；32 线程的 tile 是半个波前，coalesced group 最多 64 个线程。";
+    d->note[HAZARD_EN] =
+        "Works on AMD; a tile of 32 is half a wavefront, a coalesced group has up to 64 threads.";
+    d->note[HAZARD_ZH] =
+        "在 AMD 上可用；32 线程的 tile 是半个波前，coalesced group 最多 64 个线程。";
 }
 
 void hz_rules_lanes(struct hz *h)

@@ -4,8 +4,8 @@
 #include "port/fix.h"
 
 enum {
-    LDS_BYTES = 64 * 1024,  /* gfx90a, gfx942 (ROCm GPU specifications) */
-    BLOCK_THREADS = 1024,   /* HIP launch API */
+    LDS_BYTES = 64 * 1024,    /* gfx90a, gfx942 (ROCm GPU specifications) */
+    BLOCK_THREADS = 1024,     /* HIP launch API */
     SHARED_OPT_IN = 48 * 1024 /* CUDA's static limit: what asks for more names its size */
 };
 
@@ -14,8 +14,8 @@ static int type_bytes(const struct hz *h, const struct hz_decl *d)
     static const struct {
         const char *name;
         int size;
-    } vectors[] = {{"float2", 8}, {"float3", 12}, {"float4", 16}, {"double2", 16}, {"int2", 8}, {"int4", 16},
-                   {"uint4", 16}, {"uint2", 8}};
+    } vectors[] = {{"float2", 8}, {"float3", 12}, {"float4", 16}, {"double2", 16},
+                   {"int2", 8},   {"int4", 16},   {"uint4", 16},  {"uint2", 8}};
     for (size_t k = 0; k < SL_COUNT(vectors); k++)
         if (hz_is(h, d->type0, vectors[k].name))
             return vectors[k].size;
@@ -49,8 +49,10 @@ static int type_bytes(const struct hz *h, const struct hz_decl *d)
 static int64_t array_bytes(const struct hz *h, const struct hz_decl *d)
 {
     int64_t total = type_bytes(h, d), v;
-    for (uint32_t k = d->name + 1; hz_punct(h, k, '[') && h->match[k] != HZ_NONE; k = h->match[k] + 1) {
-        if (!hz_eval(h, k + 1, h->match[k], &v) || v <= 0 || v > (1 << 24) || total > ((int64_t)1 << 32))
+    for (uint32_t k = d->name + 1; hz_punct(h, k, '[') && h->match[k] != HZ_NONE;
+         k = h->match[k] + 1) {
+        if (!hz_eval(h, k + 1, h->match[k], &v) || v <= 0 || v > (1 << 24) ||
+            total > ((int64_t)1 << 32))
             return 0;
         total *= v;
     }
@@ -99,7 +101,8 @@ static void dynamic_shared(struct hz *h, uint32_t i)
     if (!d || known)
         return;
     d->severity = HAZARD_WARNING;
-    d->note[HAZARD_EN] = "CUDA needs this call above 48 KiB only; check that the size stays within 64 KiB.";
+    d->note[HAZARD_EN] =
+        "CUDA needs this call above 48 KiB only; check that the size stays within 64 KiB.";
     d->note[HAZARD_ZH] = "CUDA 仅在超过 48 KiB 时需要此调用；请确认大小不超过 64 KiB。";
 }
 
@@ -107,7 +110,8 @@ static void dynamic_shared(struct hz *h, uint32_t i)
 static bool is_hip(const struct hz *h)
 {
     for (uint32_t i = 0; i < h->n; i++)
-        if (hz_tok(h, i)->kind == LEX_HEADER && memmem(hz_text(h, i), hz_len(h, i), "hip/hip_runtime", 15))
+        if (hz_tok(h, i)->kind == LEX_HEADER &&
+            memmem(hz_text(h, i), hz_len(h, i), "hip/hip_runtime", 15))
             return true;
     return false;
 }

@@ -31,13 +31,17 @@ static bool ends_with(const struct hz *h, uint32_t i, const char *tail)
 
 static void families(struct hz *h, uint32_t i)
 {
-    static const char *const managed[] = {"cudaMallocManaged", "cudaMemPrefetchAsync", "cudaMemAdvise",
-                                          "__managed__", "cuMemAllocManaged", "cudaStreamAttachMemAsync",
+    static const char *const managed[] = {"cudaMallocManaged",
+                                          "cudaMemPrefetchAsync",
+                                          "cudaMemAdvise",
+                                          "__managed__",
+                                          "cuMemAllocManaged",
+                                          "cudaStreamAttachMemAsync",
                                           NULL};
-    static const char *const ordered[] = {"cudaMallocAsync", "cudaFreeAsync", "cudaMallocFromPoolAsync",
-                                          "cudaMemPoolCreate", "cudaMemPoolSetAttribute",
-                                          "cudaStreamBeginCapture", "cuMemAllocAsync",
-                                          "cuStreamBeginCapture", NULL};
+    static const char *const ordered[] = {
+        "cudaMallocAsync",   "cudaFreeAsync",           "cudaMallocFromPoolAsync",
+        "cudaMemPoolCreate", "cudaMemPoolSetAttribute", "cudaStreamBeginCapture",
+        "cuMemAllocAsync",   "cuStreamBeginCapture",    NULL};
     static const char *const mapped[] = {"cudaHostAllocMapped", "cudaHostRegisterMapped",
                                          "cudaDeviceMapHost", "__threadfence_system", NULL};
     if (hz_in_list(h, i, managed))
@@ -56,8 +60,9 @@ static bool compares(const struct hz *h, uint32_t i)
 /* attributes.type == 2, error == 11, (cudaMemoryType)1 */
 static void enumerators(struct hz *h, uint32_t i)
 {
-    static const char *const casts[] = {"cudaMemoryType", "cudaError_t", "cudaMemcpyKind", "cudaLimit",
-                                        "cudaDeviceAttr", "cudaFuncAttribute", NULL};
+    static const char *const casts[] = {
+        "cudaMemoryType",    "cudaError_t", "cudaMemcpyKind", "cudaLimit", "cudaDeviceAttr",
+        "cudaFuncAttribute", NULL};
     bool cast = hz_in_list(h, i, casts) && hz_punct(h, i + 1, ')') && hz_number(h, i + 2) &&
                 (hz_punct(h, i - 1, '(') || hz_is(h, i - 1, "enum"));
     if (cast) {
@@ -70,7 +75,8 @@ static void enumerators(struct hz *h, uint32_t i)
     const struct hz_decl *d = hz_decl_of(h, member ? i - 2 : i);
     if (!d)
         return;
-    bool field = member && d->type == HT_PTR_ATTR && (hz_is(h, i, "type") || hz_is(h, i, "memoryType"));
+    bool field =
+        member && d->type == HT_PTR_ATTR && (hz_is(h, i, "type") || hz_is(h, i, "memoryType"));
     bool variable = !member && (d->type == HT_ERROR || d->type == HT_MEM_TYPE);
     if (field || variable)
         hz_report(h, HZ_M5, member ? i - 2 : i, i + 3);
@@ -100,7 +106,8 @@ static void devices(struct hz *h, uint32_t i)
     const struct hz_decl *d = hz_decl_of(h, a.a[0] + 1);
     for (uint32_t k = a.close; d && k + 2 < h->n && k <= d->end; k++) {
         bool test = compares(h, k + 1) || hz_punct(h, k + 1, LEX_P_GE) || hz_punct(h, k + 1, '<');
-        if (hz_ident(h, k) && test && hz_decl_of(h, k) == d && hz_number_value(h, k + 2, &v, &bits) && v > 1)
+        if (hz_ident(h, k) && test && hz_decl_of(h, k) == d &&
+            hz_number_value(h, k + 2, &v, &bits) && v > 1)
             hz_report(h, HZ_D1, k, k + 3);
     }
 }

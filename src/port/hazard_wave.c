@@ -19,7 +19,8 @@ static bool transparent(const struct hz *h, uint32_t open)
         return hz_punct(h, p, '>');
     if (hz_punct(h, p, ')'))
         return true; /* behind a cast */
-    return !hz_ident(h, p) || hz_is(h, p, "return") || hz_is(h, p, "unsigned") || hz_is(h, p, "int");
+    return !hz_ident(h, p) || hz_is(h, p, "return") || hz_is(h, p, "unsigned") ||
+           hz_is(h, p, "int");
 }
 
 bool hz_is_mask(const struct hz *h, uint32_t a, uint32_t b)
@@ -138,7 +139,9 @@ static enum mask classify(const struct hz *h, uint32_t a, uint32_t b, int depth)
             narrow |= hz_is(h, i, "unsigned") || hz_is(h, i, "int") || hz_is(h, i, "uint32_t");
         }
         if (wide || narrow)
-            return wide ? MASK_OK : classify(h, h->match[a] + 1, b, depth + 1) == MASK_FULL ? MASK_FULL : MASK_PART;
+            return wide                                                      ? MASK_OK
+                   : classify(h, h->match[a] + 1, b, depth + 1) == MASK_FULL ? MASK_FULL
+                                                                             : MASK_PART;
     }
     bool sync;
     if (hz_warp_op(h, a, &sync) != HZW_NONE)
@@ -171,7 +174,8 @@ static enum taker taker_of_return(const struct hz *h, uint32_t i)
             return TAKER_WIDE;
         if (hz_is(h, k, "bool"))
             return TAKER_TRUTH;
-        if (hz_is(h, k, "unsigned") || hz_is(h, k, "int") || hz_is(h, k, "uint32_t") || hz_is(h, k, "uint"))
+        if (hz_is(h, k, "unsigned") || hz_is(h, k, "int") || hz_is(h, k, "uint32_t") ||
+            hz_is(h, k, "uint"))
             t = TAKER_NARROW;
     }
     return t;
@@ -184,7 +188,8 @@ static enum taker taker_of_variable(const struct hz *h, uint32_t name)
         return TAKER_UNKNOWN;
     if (d->type == HT_I32 || d->type == HT_U32)
         return TAKER_NARROW;
-    return d->type == HT_OTHER && d->type1 > d->type0 && hz_is(h, d->type0, "bool") ? TAKER_TRUTH : TAKER_WIDE;
+    return d->type == HT_OTHER && d->type1 > d->type0 && hz_is(h, d->type0, "bool") ? TAKER_TRUTH
+                                                                                    : TAKER_WIDE;
 }
 
 /* Looks left from the call for what it is part of; *ret_at: the variable or function name. */
@@ -218,7 +223,8 @@ static enum taker taker_of(const struct hz *h, uint32_t i, uint32_t *ret_at)
             return taker_of_return(h, i);
         } else if (hz_punct(h, k, '!') || hz_punct(h, k, LEX_P_AND) || hz_punct(h, k, LEX_P_OR)) {
             return TAKER_TRUTH;
-        } else if (hz_punct(h, k, ';') || hz_punct(h, k, '{') || hz_punct(h, k, '}') || hz_punct(h, k, ',')) {
+        } else if (hz_punct(h, k, ';') || hz_punct(h, k, '{') || hz_punct(h, k, '}') ||
+                   hz_punct(h, k, ',')) {
             return TAKER_UNKNOWN;
         }
     }
@@ -233,19 +239,23 @@ static void note(struct finding *d, const char *en, const char *zh)
     }
 }
 
-/* W1 on the mask argument. Returns the finding's number plus one, or 0: later findings move the list. */
-static size_t report_mask(struct hz *h, uint32_t i, enum hz_warp op, enum mask m, const struct hz_args *a)
+/* W1 on the mask argument. Returns the finding's number plus one, or 0: later findings move the
+ * list. */
+static size_t report_mask(struct hz *h, uint32_t i, enum hz_warp op, enum mask m,
+                          const struct hz_args *a)
 {
     if (m != MASK_FULL && m != MASK_PART)
         return 0;
     struct finding *d = hz_report(h, HZ_W1, a->a[0], a->b[0]);
     if (!d)
         return 0;
-    d->what = sl_arena_printf(&h->f->arena, "%.*s(%s, ...)", (int)hz_len(h, i), hz_text(h, i), d->what);
+    d->what =
+        sl_arena_printf(&h->f->arena, "%.*s(%s, ...)", (int)hz_len(h, i), hz_text(h, i), d->what);
     if (op <= HZW_SHFL_XOR)
         fix_shuffle_mask(h, HZ_W1, d, i, a);
     else if (op == HZW_UNI || op == HZW_REDUCE)
-        note(d, "HIP has this operation over all 64 lanes only.", "HIP 的此操作只作用于全部 64 个通道。");
+        note(d, "HIP has this operation over all 64 lanes only.",
+             "HIP 的此操作只作用于全部 64 个通道。");
     else if (h->warp_size)
         fix_generic_vote(h, HZ_W1, d, i, m == MASK_FULL, a);
     return h->f->n;
@@ -272,7 +282,8 @@ static void shuffle(struct hz *h, uint32_t i, enum hz_warp op, bool sync, const 
         hz_report(h, HZ_W7, i, a->close + 1);
     if (h->warp_size || a->n != base + 2)
         return;
-    bool small = (op == HZW_SHFL_XOR || op == HZW_SHFL_DOWN) && small_offset(h, a->a[base + 1], a->b[base + 1]);
+    bool small = (op == HZW_SHFL_XOR || op == HZW_SHFL_DOWN) &&
+                 small_offset(h, a->a[base + 1], a->b[base + 1]);
     if (op == HZW_SHFL_XOR && small)
         return; /* stays inside the half by itself */
     struct finding *d = hz_report(h, HZ_W5, i, a->close + 1);
@@ -288,9 +299,10 @@ static void shuffle(struct hz *h, uint32_t i, enum hz_warp op, bool sync, const 
         d->fix = "..., 32)";
 }
 
-/* The held form of a vote, unless its value already goes to 64 bits. Its mask finding is settled too. */
-static void hold(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i, enum hz_warp op, bool sync,
-                 enum mask m, size_t w1, const struct hz_args *a)
+/* The held form of a vote, unless its value already goes to 64 bits. Its mask finding is settled
+ * too. */
+static void hold(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i, enum hz_warp op,
+                 bool sync, enum mask m, size_t w1, const struct hz_args *a)
 {
     bool full = !sync || m == MASK_FULL || m == MASK_OK;
     fix_held_vote(h, no, d, i, op, sync, full, a);
@@ -300,8 +312,9 @@ static void hold(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i,
     }
 }
 
-/* Votes and ballots. W2 or W5 is reported at the call; W3 comes from its own pass. CUDA's ballot is 32
- * bits wide, so that the half of a wavefront's ballot takes its place in any 32-bit expression. */
+/* Votes and ballots. W2 or W5 is reported at the call; W3 comes from its own pass. CUDA's ballot is
+ * 32 bits wide, so that the half of a wavefront's ballot takes its place in any 32-bit expression.
+ */
 static void vote(struct hz *h, uint32_t i, enum hz_warp op, bool sync, enum mask m, size_t w1,
                  const struct hz_args *a)
 {
@@ -343,14 +356,16 @@ static void syncwarp(struct hz *h, uint32_t i, const struct hz_args *a)
     note(d,
          missing ? "HIP has __syncwarp from ROCm 7.0 on."
                  : "Lanes run in lockstep: it orders memory between them and waits for nobody.",
-         missing ? "HIP 自 ROCm 7.0 起提供 __syncwarp。" : "通道同步执行：它只保证访存顺序，并不等待任何通道。");
+         missing ? "HIP 自 ROCm 7.0 起提供 __syncwarp。"
+                 : "通道同步执行：它只保证访存顺序，并不等待任何通道。");
     fix_syncwarp(h, d, i, a);
 }
 
 /* The held fix applied to a vote makes the 32-bit operation on it right. */
 static bool settled(const struct hz *h, const struct hz_decl *v)
 {
-    return !h->warp_size && (v ? fix_on(h, HZ_W2) && v->type != HT_U64 && v->type != HT_I64 : fix_on(h, HZ_W3));
+    return !h->warp_size &&
+           (v ? fix_on(h, HZ_W2) && v->type != HT_U64 && v->type != HT_I64 : fix_on(h, HZ_W3));
 }
 
 static void bits(struct hz *h, uint32_t i)

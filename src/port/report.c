@@ -96,7 +96,8 @@ static void text_one(const struct finding *d, const struct report_opts *o, struc
         plain(b, d->text, n);
         sl_buf_adds(b, "\n       | ");
         unsigned col = d->col ? d->col - 1 : 0;
-        for (unsigned i = 0; i < col && i < n; i++) /* a column is a byte; continuation bytes take no room */
+        for (unsigned i = 0; i < col && i < n;
+             i++) /* a column is a byte; continuation bytes take no room */
             if (((unsigned char)d->text[i] & 0xc0) != 0x80)
                 sl_buf_addc(b, ' ');
         sl_buf_printf(b, "%s^", on);
@@ -109,7 +110,8 @@ static void text_one(const struct finding *d, const struct report_opts *o, struc
         sl_buf_printf(b, "       = %s\n", d->note[o->lang]);
     if (d->fix) {
         sl_buf_printf(b, "       = %s: ",
-                      d->fixed ? (o->lang ? "已自动修复" : "fixed") : (o->lang ? "建议" : "suggested"));
+                      d->fixed ? (o->lang ? "已自动修复" : "fixed")
+                               : (o->lang ? "建议" : "suggested"));
         plain(b, d->fix, strlen(d->fix));
         sl_buf_addc(b, '\n');
     }
@@ -122,8 +124,9 @@ void report_text(const struct findings *f, const struct report_opts *o, struct s
     size_t fixed = 0;
     for (size_t i = 0; i < f->n; i++)
         fixed += f->v[i].fixed;
-    const char *form = o->lang ? "%zu 个文件：%zu 个错误，%zu 个警告，%zu 个提示；%zu 处已自动修复\n"
-                               : "%zu files: %zu errors, %zu warnings, %zu notes; %zu fixed\n";
+    const char *form = o->lang
+                           ? "%zu 个文件：%zu 个错误，%zu 个警告，%zu 个提示；%zu 处已自动修复\n"
+                           : "%zu files: %zu errors, %zu warnings, %zu notes; %zu fixed\n";
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     sl_buf_printf(b, form, f->files, findings_count(f, HAZARD_ERROR, true),

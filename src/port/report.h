@@ -5,9 +5,9 @@
  *     struct report_opts ro = {.format = REPORT_TEXT, .lang = HAZARD_EN};
  *     report_write(&findings, &ro, &buf);
  *
- * Every writer takes any bytes: what is not UTF-8 in a path or a source line becomes U+FFFD, control
- * characters are escaped, so that JSON parses and HTML holds no markup but ours. The HTML page needs no
- * other file and no network. Findings must have been sorted (findings_sort).
+ * Every writer takes any bytes: what is not UTF-8 in a path or a source line becomes U+FFFD,
+ * control characters are escaped, so that JSON parses and HTML holds no markup but ours. The HTML
+ * page needs no other file and no network. Findings must have been sorted (findings_sort).
  */
 #ifndef PORT_REPORT_H
 #define PORT_REPORT_H

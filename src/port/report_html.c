@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * report_html.c: the findings as one HTML page: no script, no other file, nothing from the network. */
+ * report_html.c: the findings as one HTML page: no script, no other file, nothing from the network.
+ */
 #include "port/report.h"
 #include "port/api.h"
 #include "base/core/version.h"
@@ -7,12 +8,14 @@
 static const char style[] =
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;"
     "color:#1c2430;background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;"
-    "border-bottom:1px solid #d5dae2}table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;"
+    "border-bottom:1px solid #d5dae2}table{border-collapse:collapse}td,th{padding:.2rem .8rem "
+    ".2rem 0;"
     "text-align:left;vertical-align:top}pre{background:#f4f6f9;padding:.5rem .8rem;overflow-x:auto;"
     "margin:.3rem 0;font:13px/1.45 ui-monospace,monospace}mark{background:#ffe08a}"
     ".error{color:#a4161a}.warning{color:#8a4b00}.note{color:#1f5f8b}.fixed{color:#1b6e3a}"
     "details{margin:.4rem 0}summary{cursor:pointer}small{color:#5a6675}"
-    "@media(prefers-color-scheme:dark){body{color:#dfe5ee;background:#14181f}pre{background:#1d232c}"
+    "@media(prefers-color-scheme:dark){body{color:#dfe5ee;background:#14181f}pre{background:#"
+    "1d232c}"
     "mark{background:#6b5500;color:#fff}.error{color:#ff8a8a}.warning{color:#ffc27a}"
     ".note{color:#8cc8f0}.fixed{color:#7fd99f}small{color:#9aa7b8}h2{border-color:#333c48}}";
 
@@ -29,7 +32,19 @@ static const struct {
              {{"What is left: notes", "待处理：提示"}},
              {{"Nothing.", "无。"}},
              {{"Source", "来源"}}};
-enum { W_TITLE, W_TREE, W_TARGETS, W_ROCM, W_FILES, W_FIXED, W_ERROR, W_WARNING, W_NOTE, W_NONE, W_SOURCE };
+enum {
+    W_TITLE,
+    W_TREE,
+    W_TARGETS,
+    W_ROCM,
+    W_FILES,
+    W_FIXED,
+    W_ERROR,
+    W_WARNING,
+    W_NOTE,
+    W_NONE,
+    W_SOURCE
+};
 
 static void text(struct sl_buf *b, const char *s)
 {
@@ -91,7 +106,8 @@ static void section(const struct findings *f, const struct report_opts *o, enum 
     for (size_t r = 0; r < HZ_COUNT; r++) {
         size_t n = 0;
         for (size_t i = 0; i < f->n; i++)
-            n += f->v[i].rule->no == r && f->v[i].fixed == fixed && (fixed || f->v[i].severity == s);
+            n +=
+                f->v[i].rule->no == r && f->v[i].fixed == fixed && (fixed || f->v[i].severity == s);
         if (!n)
             continue;
         const struct hazard_rule *rule = hazard_rule((enum hazard_no)r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * report_sarif.c: SARIF 2.1.0 (OASIS). One run; every rule that has a finding is listed in
- * tool.driver.rules and referred to by index; a suggested or applied replacement becomes a fix object
- * only where the finding knows the bytes it replaces. */
+ * tool.driver.rules and referred to by index; a suggested or applied replacement becomes a fix
+ * object only where the finding knows the bytes it replaces. */
 #include "port/report.h"
 #include "base/core/version.h"
 
@@ -18,8 +18,8 @@ static void message(struct sl_buf *b, const char *name, const char *text)
     sl_buf_addc(b, '}');
 }
 
-/* A path as a URI reference: RFC 3986 unreserved and '/' stay, the rest is percent-encoded. An absolute
- * path becomes file:///..., a relative one stays relative. */
+/* A path as a URI reference: RFC 3986 unreserved and '/' stay, the rest is percent-encoded. An
+ * absolute path becomes file:///..., a relative one stays relative. */
 static void uri(struct sl_buf *b, const char *path)
 {
     SL_AUTO_BUF struct sl_buf u = SL_BUF(1 << 16);

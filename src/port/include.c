@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * include.c: include lines. A header is mapped where it stands and keeps its quotes; a header whose
+ * target is already included on the same conditional path goes; hip_runtime.h is added when
+ * missing.
+ */
+#include "port/pass.h"
+#include <sys/stat.h>
+
+static bool is_file(const char *dir, size_t dir_n, const char *name, size_t n)
+{
+    SL_AUTO_FREE char *path =
+        sl_asprintf("%.*s%s%.*s", (int)dir_n, dir, dir_n ? "/" : "", (int)n, name);
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A file of this name is the user's own: beside the including file, or in one of his directories.
+ */
+static bool is_local(const struct pass *p, const char *name, size_t n)
+{
+    const char *slash = strrchr(p->s->path, '/');
+    if (is_file(p->s->path, slash ? (size_t)(slash - p->s->path) : 0, name, n))
+        return true;
+    for (const char *const *d = p->o->include_dirs; d && *d; d++)
+        if (is_file(*d, strlen(*d), name, n))
+            return true;
+    return false;
+}
+
+/* An earlier include of the target is always compiled when this place is. */
+static bool already(struct pass *p, const char *target)
+{
+    const struct cond *c = &p->cond;
+    for (const struct included *in = p->includes; in; in = in->next) {
+        if (strcmp(in->target, target) != 0 || in->depth > c->n)
+            continue;
+        size_t k = 0;
+        while (k < in->depth && in->path[k] == ((uint64_t)c->v[k].group << 32 | c->v[k].branch))
+            k++;
+        if (k == in->depth)
+            return true;
+    }
+    return false;
+}
+
+static void remember(struct pass *p, const char *target)
+{
+    const struct cond *c = &p->cond;
+    struct included *in = sl_arena_alloc(&p->s->arena, sizeof *in);
+    if (c->n > SL_COUNT(in->path))
+        return;
+    in->target = target;
+    in->depth = c->n;
+    for (size_t k = 0; k < c->n; k++)
+        in->path[k] = (uint64_t)c->v[k].group << 32 | c->v[k].branch;
+    in->next = p->includes;
+    p->includes = in;
+}
+
+/* Deletes the include line; a comment behind it stays. */
+static void remove_line(struct pass *p, size_t hash, size_t i)
+{
+    const char *t = p->s->p;
+    size_t from = p->l->v[hash].at, to = tok_end(p->l, i);
+    bool alone = p->l->v[hash].flags & LEX_F_BOL && p->l->v[i + 1].kind == LEX_EOD;
+    if (alone) {
+        while (from > 0 && (t[from - 1] == ' ' || t[from - 1] == '\t'))
+            from--;
+        to = p->l->v[i + 1].at;
+        to += to < p->s->n; /* the newline */
+    }
+    source_edit(p->s, from, to - from, "", 0, EDIT_INCLUDE);
+}
+
+static bool is_runtime(const char *target)
+{
+    return strcmp(target, "hip/hip_runtime.h") == 0;
+}
+
+/* A header of no table: it may be one that an earlier run wrote. */
+static void note_other(struct pass *p, const char *name, size_t n)
+{
+    const char *copy = sl_arena_strndup(&p->s->arena, name, n);
+    remember(p, copy);
+    if (is_runtime(copy))
+        p->has_runtime = true;
+}
+
+void pass_include(struct pass *p, size_t hash, size_t i)
+{
+    const struct lex_tok *t = &p->l->v[i];
+    const char *name = p->s->p + t->at + 1;
+    size_t n = t->n - 2;
+    if (p->first_include == SIZE_MAX)
+        p->first_include = hash;
+    int id = api_find(name, n);
+    if (id < 0 || api_kind(id) != API_HEADER) {
+        note_other(p, name, n);
+        return;
+    }
+    if (t->first == '"' && !p->o->ignore_local && is_local(p, name, n))
+        return;
+    unsigned flags = api_flags(id);
+    if (n == 8 && memcmp(name, "cublas.h", 8) == 0)
+        p->blas_v1 = true;
+    if (n == 11 && memcmp(name, "cublas_v2.h", 11) == 0)
+        p->blas_v2 = true;
+    enum port_what why;
+    const char *target = flags & API_DROP ? "" : pass_target(p, id, &why);
+    if (!target) {
+        p->r->missed[id]++;
+        p->r->n_missed++;
+        pass_note(p, t->at, id, why);
+        return;
+    }
+    p->r->converted[id]++;
+    p->r->n_converted++;
+    if (!*target || already(p, target)) {
+        remove_line(p, hash, i);
+        return;
+    }
+    remember(p, target);
+    p->has_runtime |= is_runtime(target);
+    source_edit(p->s, t->at + 1, n, target, strlen(target), EDIT_INCLUDE);
+}
+
+/* Past the newline of the line that offset `at` is in; *ret_newline false when the file ends there.
+ */
+static size_t line_after(const struct source *s, size_t at, bool *ret_newline)
+{
+    const char *nl = memchr(s->p + at, '\n', s->n - at);
+    *ret_newline = nl != NULL;
+    return nl ? (size_t)(nl - s->p) + 1 : s->n;
+}
+
+void pass_add_runtime(struct pass *p)
+{
+    static const char line[] = "#include <hip/hip_runtime.h>";
+    if (p->has_runtime || (!p->needs_runtime && !p->o->always_runtime))
+        return;
+    struct source *s = p->s;
+    size_t after = p->pragma_once < p->guard ? p->pragma_once : p->guard, at = 0;
+    bool newline = true;
+    if (after != SIZE_MAX)
+        at = line_after(s, s->lex.v[after].at, &newline);
+    else if (p->first_include != SIZE_MAX)
+        at = s->lex.v[p->first_include].at;
+    else if (s->n >= 3 && memcmp(s->p, "\xef\xbb\xbf", 3) == 0)
+        at = 3; /* a byte order mark stays first */
+    const char *nl = memchr(s->p, '\n', s->n);
+    const char *eol = nl && nl > s->p && nl[-1] == '\r' ? "\r\n" : "\n";
+    const char *text = sl_arena_printf(&s->arena, "%s%s%s", newline ? "" : eol, line, eol);
+    source_edit(s, at, 0, text, strlen(text), EDIT_INCLUDE);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * main.c: starport's verbs. One row a verb; its code is in the file named after it.
+ */
+#include "port/cli_translate.h"
+#include "port/hipify.h"
+
+static const struct cmd_opt no_opts[] = {{0}};
+static const struct cmd_verb verbs[] = {
+    {"translate", "FILE|DIR...", "turn CUDA sources into HIP", translate_opts, 0, translate_main, 0,
+     -1, false, false, translate_details},
+    {"api", "NAME", "explain one CUDA API: targets, versions, argument rules", no_opts, 1, api_main,
+     1, 1, false, false, NULL},
+    {0}};
+
+int main(int argc, char **argv)
+{
+    if (hipify_is_name(argv[0]))
+        return hipify_main(argc, argv);
+    struct cmd_verb rows[sizeof verbs / sizeof *verbs];
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        rows[i] = verbs[i];
+        if (rows[i].opts == translate_opts)
+            rows[i].opts_size = translate_opts_size;
+    }
+    const struct cmd_program prog = {.name = "starport",
+                                     .help = "port CUDA code to AMD GPUs",
+                                     .verbs = rows,
+                                     .globals = no_opts,
+                                     .globals_size = 1,
+                                     .man_tail = NULL};
+    return cmd_main(&prog, argc, argv);
+}
