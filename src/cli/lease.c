@@ -5,7 +5,7 @@
 #include "cli/verbs.h"
 #include <time.h>
 
-enum { POLL_WAIT_S = 20 };
+enum { POLL_WAIT_S = 20, WAIT_S_DEFAULT = 300 };
 
 const struct column lease_fields[] = {{"Instance", "id"},
                                       {"Name", "name"},
@@ -217,7 +217,7 @@ const struct cmd_opt rm_opts[] = {
 static int finish(struct cli *c, const struct wait_args *o, const char *id, const char *want,
                   struct answer *a, struct sl_err *err)
 {
-    if (!o->no_wait && lease_wait(c, id, want, o->wait_s ? o->wait_s : 300, a, err) < 0)
+    if (!o->no_wait && lease_wait(c, id, want, o->wait_s ? o->wait_s : WAIT_S_DEFAULT, a, err) < 0)
         return -1;
     if (c->json)
         cli_print_json(a->root);
@@ -274,19 +274,37 @@ static int start(struct cli *c, const void *opts, int argc, char **argv, struct 
 }
 CLI_VERB(start)
 
+/* Stops it when it runs: a release needs a stopped instance. */
+static int stop_first(struct cli *c, const char *id, struct answer *a, struct sl_err *err)
+{
+    int rc = cli_get(c, lease_path(c, id, ""), a, err);
+    const char *state = jr_text(jr_get(a->root, "state"), "");
+    if (rc || sl_streq(state, "stopped") || sl_streq(state, "failed") ||
+        sl_streq(state, "released"))
+        return rc;
+    if (!sl_streq(state, "stopping") &&
+        cli_call(c, "POST", lease_path(c, id, "/stop"), NULL, a, err) < 0)
+        return -1;
+    a->etag[0] = 0;
+    return lease_wait(c, id, "stopped", WAIT_S_DEFAULT, a, err);
+}
+
 static int rm(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
 {
     const struct wait_args *o = opts;
     const char *id;
     if (cli_lease_id(c, argv[0], &id, err) < 0)
         return -1;
-    SL_AUTO_FREE char *q = sl_asprintf("Release %s? Its disk is kept as a tombstone for some days "
-                                       "(`starlease volume list` shows until when), then deleted.",
-                                       id);
+    SL_AUTO_FREE char *q =
+        sl_asprintf("Release %s? It is stopped if it runs. Its disk is kept as a tombstone for "
+                    "some days (`starlease volume list` shows until when), then deleted.",
+                    id);
     if (cli_confirm(c, o->yes, q, err) < 0)
         return -1;
     struct answer a = {0};
-    int rc = cli_call(c, "DELETE", lease_path(c, id, ""), NULL, &a, err);
+    int rc = stop_first(c, id, &a, err);
+    if (rc >= 0)
+        rc = cli_call(c, "DELETE", lease_path(c, id, ""), NULL, &a, err);
     if (rc == 0) {
         a.etag[0] = 0;
         rc = finish(c, o, id, "released", &a, err);

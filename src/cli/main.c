@@ -65,7 +65,7 @@ static const struct cmd_verb verbs[] = {
      OPTS(stop_opts, struct wait_args), stop_main, 1, 1},
     {"start", "LEASE", "start a stopped instance again", OPTS(start_opts, struct wait_args),
      start_main, 1, 1},
-    {"rm", "LEASE", "give an instance up; its disk becomes a tombstone",
+    {"rm", "LEASE", "stop and give up an instance; its disk becomes a tombstone",
      OPTS(rm_opts, struct wait_args), rm_main, 1, 1},
     {"image list", "", "images that can be run", NO_OPTS, image_list_main, 0, 0},
     {"image import", "NAME FILE", "import a root tarball or OCI layout (operator)",
