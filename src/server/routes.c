@@ -12,8 +12,10 @@
 #include "server/key.h"
 #include "server/lease.h"
 #include "server/metric.h"
+#include "server/money_api.h"
 #include "server/node.h"
 #include "server/operation.h"
+#include "server/quote.h"
 #include "server/router.h"
 #include "server/system.h"
 #include "server/token.h"
@@ -76,8 +78,32 @@ const struct route routes[] = {
      .summary = "Delete an SSH public key; running instances keep it until they stop"},
 
     /* catalogue and prices */
+    {"GET", "/v1/prices", price_list_get, .role = ROLE_ANYONE, .flags = ROUTE_LIST | ROUTE_CACHED,
+     .response = &wire_price, .summary = "The price table: what is in force now, with stock"},
+    {"POST", "/v1/prices", price_create, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
+     BODY(price_fields, struct price_want), .response = &wire_price,
+     .summary = "A new price version, from now or later on; older ones never change"},
+    {"GET", "/v1/models", model_list_get, .role = ROLE_ANYONE, .flags = ROUTE_LIST | ROUTE_CACHED,
+     .response = &wire_model, .summary = "Card models and their facts"},
+    {"POST", "/v1/quotes", quote_create, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     BODY(quote_want_fields, struct quote_want), .response = &wire_quote,
+     .summary = "A binding offer: rate, hold and rules; a lease names its id"},
+    {"GET", "/v1/quotes/{id}", quote_show, .role = ROLE_RENTER, .response = &wire_quote,
+     .summary = "One of your quotes"},
 
     /* money */
+    {"GET", "/v1/wallet", wallet_show, .role = ROLE_RENTER, .response = &wire_wallet,
+     .summary = "Your balance, what is held, and how long it lasts"},
+    {"GET", "/v1/ledger", ledger_list, .role = ROLE_RENTER, .flags = ROUTE_PAGED,
+     .response = &wire_txn, .summary = "Your ledger, oldest first, chained by hashes"},
+    {"POST", "/v1/accounts/{id}/topups", topup_create, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
+     BODY(topup_fields, struct topup_want), .response = &wire_txn,
+     .summary = "Book a payment; a reference of its own makes it count once"},
+    {"GET", "/v1/statements", statement_show, .role = ROLE_RENTER, .response = &wire_statement,
+     .query_doc = "from=TIME,to=TIME",
+     .summary = "A signed statement that `starlease bill verify` checks offline"},
+    {"GET", "/v1/audit/money", audit_money_show, .role = ROLE_OPERATOR, .response = &wire_audit,
+     .summary = "Recompute every balance, charge, hold and chain"},
 
     /* leases, volumes, images, nodes, operations */
     {"POST", "/v1/leases", lease_create_post, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
@@ -87,8 +113,8 @@ const struct route routes[] = {
      .summary = "List instances", .query_doc = "state=running"},
     {"GET", "/v1/leases/{id}", lease_show, NULL, ROLE_RENTER, ROUTE_WAIT, .response = &wire_lease,
      .summary = "Show an instance, by id or by name"},
-    {"POST", "/v1/leases/{id}/stop", lease_stop_post, NULL, ROLE_RENTER, 0,
-     .response = &wire_lease, .summary = "Stop an instance; billing ends now, the disk stays"},
+    {"POST", "/v1/leases/{id}/stop", lease_stop_post, NULL, ROLE_RENTER, 0, .response = &wire_lease,
+     .summary = "Stop an instance; billing ends now, the disk stays"},
     {"POST", "/v1/leases/{id}/start", lease_start_post, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
      .response = &wire_lease, .summary = "Start a stopped instance again"},
     {"DELETE", "/v1/leases/{id}", lease_delete, NULL, ROLE_RENTER, 0, .response = &wire_lease,
@@ -100,7 +126,8 @@ const struct route routes[] = {
     {"GET", "/v1/volumes/{id}", volume_show, NULL, ROLE_RENTER, 0, .response = &wire_volume,
      .summary = "Show a disk"},
     {"DELETE", "/v1/volumes/{id}", volume_delete_handler, NULL, ROLE_RENTER, 0,
-     .response = &wire_volume, .summary = "Delete a disk: a tombstone, or for good with its id as key",
+     .response = &wire_volume,
+     .summary = "Delete a disk: a tombstone, or for good with its id as key",
      .query_doc = "purge=VOLUME_ID"},
     {"GET", "/v1/images", image_list, NULL, ROLE_RENTER, ROUTE_PAGED, .response = &wire_image,
      .summary = "List images"},
@@ -118,10 +145,10 @@ const struct route routes[] = {
      .summary = "Show a node"},
     {"POST", "/v1/nodes/{name}/drain", node_drain, NULL, ROLE_OPERATOR, 0, .response = &wire_node,
      .summary = "Give it no new lease; what runs stays"},
-    {"POST", "/v1/nodes/{name}/resume", node_resume, NULL, ROLE_OPERATOR, 0,
-     .response = &wire_node, .summary = "Test a drained or quarantined node and rent it again"},
-    {"POST", "/v1/nodes/{name}/retire", node_retire, NULL, ROLE_OPERATOR, 0,
-     .response = &wire_node, .summary = "Take an empty node out of service"},
+    {"POST", "/v1/nodes/{name}/resume", node_resume, NULL, ROLE_OPERATOR, 0, .response = &wire_node,
+     .summary = "Test a drained or quarantined node and rent it again"},
+    {"POST", "/v1/nodes/{name}/retire", node_retire, NULL, ROLE_OPERATOR, 0, .response = &wire_node,
+     .summary = "Take an empty node out of service"},
     {"GET", "/v1/certificates", certificate_list, NULL, ROLE_OPERATOR, ROUTE_PAGED,
      .response = &wire_certificate, .summary = "List wipe certificates", .query_doc = "node=NAME"},
     {"GET", "/v1/operations", operation_list, NULL, ROLE_RENTER, ROUTE_PAGED,

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/catalog.h"
+#include "server/money_api.h"
+#include "server/quote.h"
+#include <stdarg.h>
+
+const struct jr_field quote_want_fields[] = {
+    JR_STR(struct quote_want, model, "model", JR_REQUIRED, 1, MODEL_TEXT - 1),
+    JR_INT(struct quote_want, gpus, "gpus", JR_REQUIRED, 1, QUOTE_GPUS_MAX),
+    JR_STR(struct quote_want, image, "image", JR_REQUIRED, 1, IMAGE_TEXT - 1),
+    JR_INT(struct quote_want, disk_gb, "disk_gb", JR_REQUIRED, 1, 1000000),
+    {0}};
+
+static void rule(struct jw *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void rule(struct jw *w, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    jw_str(w, NULL, text);
+}
+
+/* What the renter agrees to, with this quote's own figures. */
+static void rules_write(struct jw *w, const struct server *s, const struct quote *q,
+                        const struct wallet *wallet)
+{
+    char a[SL_MONEY_TEXT], b[SL_MONEY_TEXT];
+    int64_t free_micro = wallet_available(wallet), most = 0;
+    for (int64_t n = 1; n <= QUOTE_GPUS_MAX; n++)
+        if (money_charge(money_mul(q->price_micro, n), q->horizon_s) <= free_micro)
+            most = n;
+    jw_array(w, "rules");
+    rule(w, "billed per second, from the moment SSH answers until your stop is accepted");
+    rule(w,
+         "a start that fails costs 0.00 %s; a node that is lost is billed to its last proof of "
+         "life",
+         q->currency);
+    rule(w, "%s %s is held ahead, for %lld s; what is not used comes back at the stop",
+         money_format(q->hold_micro, a), q->currency, (long long)q->horizon_s);
+    if (q->hold_micro > free_micro)
+        rule(w, "your free balance of %s %s lacks %s for that; it can start %lld of these cards",
+             money_format(free_micro, a), q->currency, money_format(q->hold_micro - free_micro, b),
+             (long long)most);
+    rule(w, "stopped: cards 0.00, disk 0.00 %s per hour", q->currency);
+    rule(w, "when the funds end the instance stops; its disk is kept for %lld days",
+         (long long)(s->conf.disk_keep_s / 86400));
+    rule(w, "this price stays for as long as the instance lives, whatever the price table does");
+    jw_end(w);
+}
+
+static int quote_write(struct db_c *c, struct req *r, struct jw *w, const struct quote *q,
+                       struct sl_err *err)
+{
+    struct wallet wallet;
+    struct model_stock stock;
+    int64_t fits;
+    if (wallet_get(c, q->account_id, &wallet, err) < 0 ||
+        model_stock(c, q->model, &stock, err) < 0 ||
+        db_value(c, 0, &fits, err,
+                 "SELECT COUNT(*) FROM node WHERE model = ?1 AND health = 'good' AND state IN "
+                 "('available', 'leased') AND free_cards >= ?2 AND (account_id IS NULL OR "
+                 "account_id = '' OR account_id = ?3)",
+                 "tit", q->model, q->gpus, q->account_id) < 0)
+        return -1;
+    int64_t free_micro = wallet_available(&wallet);
+    jw_object(w, NULL);
+    jw_str(w, "id", q->id);
+    jw_str(w, "model", q->model);
+    jw_int(w, "gpus", q->gpus);
+    jw_str(w, "image", q->image);
+    jw_int(w, "disk_gb", q->disk_gb);
+    jw_str(w, "price_version", q->price_version_id);
+    jw_money(w, "price", q->price_micro);
+    jw_str(w, "currency", q->currency);
+    jw_money(w, "rate_per_hour", q->rate_micro);
+    jw_money(w, "rate_per_day", money_charge(q->rate_micro, 86400));
+    jw_money(w, "disk_per_hour", 0);
+    jw_money(w, "hold", q->hold_micro);
+    jw_int(w, "horizon_s", q->horizon_s);
+    jw_time(w, "expires", q->expires_us);
+    jw_bool(w, "available_now", fits > 0);
+    jw_int(w, "balance_lasts_s", money_seconds_for(q->rate_micro, free_micro));
+    jw_int(w, "fence_after_s", r->s->conf.fence_after_s);
+    rules_write(w, r->s, q, &wallet);
+    jw_bool(w, "emulated", stock.emulated);
+    jw_end(w);
+    return 0;
+}
+
+int quote_create(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
+{
+    struct quote q;
+    if (quote_make(c, r->s, r->caller.account_id, r->body, &q, err) < 0)
+        return -1;
+    out->status = 201;
+    snprintf(out->location, sizeof out->location, "/v1/quotes/%s", q.id);
+    return quote_write(c, r, &out->json, &q, err);
+}
+
+int quote_show(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
+{
+    struct quote q;
+    if (quote_get(c, r->caller.account_id, r->path[0], &q, err) < 0)
+        return -1;
+    return quote_write(c, r, &out->json, &q, err);
+}
