@@ -105,6 +105,8 @@ void cli_print_json(const struct jr_val *v);
 /* A value as a person reads it: "-" for null, yes/no, control characters replaced. Lives in the
  * arena. */
 const char *cli_text(struct cli *c, const struct jr_val *v, enum column_kind kind);
+/* The server is not trusted with the terminal: control characters (C0 and C1) become '?'. Arena. */
+const char *cli_safe(struct cli *c, const char *s);
 const struct jr_val *cli_at(const struct jr_val *v, const char *path); /* "a.b"; NULL when absent */
 /* "4 h 32 min", "3 d 2 h", "45 s". Lives in the arena. */
 const char *cli_duration(struct cli *c, int64_t seconds);

@@ -46,7 +46,7 @@ static void explain(const struct cli *c, const char *method, const char *path, c
 }
 
 /* problem+json -> *err. */
-static int fail_from_answer(const struct answer *a, struct sl_err *err)
+static int fail_from_answer(struct cli *c, const struct answer *a, struct sl_err *err)
 {
     const char *code = jr_text(jr_get(a->root, "code"), NULL);
     const char *detail = jr_text(jr_get(a->root, "detail"), NULL);
@@ -55,10 +55,11 @@ static int fail_from_answer(const struct answer *a, struct sl_err *err)
                        "the server answered %d without saying why: is the address right?",
                        a->status);
     const char *field = jr_text(jr_get(a->root, "field"), NULL);
-    return sl_fail_at(err, sl_code_by_name(code), field && *field ? field : NULL, "%s", detail);
+    return sl_fail_at(err, sl_code_by_name(code), field && *field ? field : NULL, "%s",
+                      cli_safe(c, detail));
 }
 
-static int parse_answer(struct http_req *r, struct answer *a, struct sl_err *err)
+static int parse_answer(struct cli *c, struct http_req *r, struct answer *a, struct sl_err *err)
 {
     if (a->text.over)
         return sl_fail(err, SL_TOO_LARGE, "the answer is over %d MiB", CLI_ANSWER_MAX >> 20);
@@ -70,7 +71,7 @@ static int parse_answer(struct http_req *r, struct answer *a, struct sl_err *err
     a->root = a->doc ? jr_root(a->doc) : NULL;
     if (a->status >= 200 && a->status < 300)
         return 0;
-    return a->status == 304 ? 0 : fail_from_answer(a, err);
+    return a->status == 304 ? 0 : fail_from_answer(c, a, err);
 }
 
 /* Worth another try with the same Idempotency-Key: nobody answered, or asked to come back. */
@@ -108,7 +109,7 @@ static int call_once(struct cli *c, const char *method, const char *path, const 
                          .out = &a->text};
     if (http_do(&r, err) < 0)
         return -1;
-    return parse_answer(&r, a, err);
+    return parse_answer(c, &r, a, err);
 }
 
 static int need_url(const struct cli *c, struct sl_err *err)

@@ -75,15 +75,15 @@ static const char *bytes_text(struct cli *c, int64_t n)
     return sl_arena_printf(&c->arena, "%s %s", number, unit[u]);
 }
 
-/* The server is not trusted with the terminal: control characters become '?'. */
-static const char *safe(struct cli *c, const char *s)
+const char *cli_safe(struct cli *c, const char *s)
 {
-    char *out = sl_arena_strdup(&c->arena, s);
-    for (char *p = out; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f ||
-            ((unsigned char)*p == 0xc2 && (unsigned char)p[1] >= 0x80 &&
-             (unsigned char)p[1] < 0xa0))
-            *p = '?';
+    char *out = sl_arena_strdup(&c->arena, s), *to = out;
+    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
+        bool c1 = *p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0;
+        *to++ = *p < 0x20 || *p == 0x7f || c1 ? '?' : (char)*p;
+        p += c1;
+    }
+    *to = 0;
     return out;
 }
 
@@ -100,10 +100,10 @@ const char *cli_text(struct cli *c, const struct jr_val *v, enum column_kind kin
     const char *t = jr_text(v, NULL);
     if (t && kind == COL_TIME) { /* without the fraction */
         size_t n = strcspn(t, ".");
-        return t[n] ? safe(c, sl_arena_printf(&c->arena, "%.*sZ", (int)n, t)) : safe(c, t);
+        return t[n] ? cli_safe(c, sl_arena_printf(&c->arena, "%.*sZ", (int)n, t)) : cli_safe(c, t);
     }
     if (t)
-        return *t ? safe(c, t) : "-";
+        return *t ? cli_safe(c, t) : "-";
     SL_AUTO_BUF struct sl_buf b = SL_BUF(1 << 20);
     jr_write(v, &b);
     const char *s = sl_buf_str(&b);
@@ -117,7 +117,7 @@ const char *cli_text(struct cli *c, const struct jr_val *v, enum column_kind kin
             sl_buf_printf(&list, "%s%s", i ? "," : "", cli_text(c, jr_at(v, i), COL_TEXT));
         return sl_arena_strdup(&c->arena, sl_buf_str(&list));
     }
-    return safe(c, s);
+    return cli_safe(c, s);
 }
 
 void cli_print_json(const struct jr_val *v)
