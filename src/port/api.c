@@ -43,6 +43,17 @@ const char *api_roc(int id)
 {
     return api_pool + row(id)->roc;
 }
+const char *api_variant(int id, bool roc, uint32_t rocm)
+{
+    const struct api_row *r = row(id);
+    uint32_t name = roc ? r->roc_variant : r->variant;
+    if (!name)
+        return NULL;
+    const uint32_t *v = api_versions[r->version];
+    uint32_t version = rocm ? rocm : UINT32_MAX - 1;
+    return version >= v[9] && version < (v[10] ? v[10] : UINT32_MAX) ? api_pool + name : NULL;
+}
+
 int api_topic(int id)
 {
     return row(id)->topic;
@@ -77,6 +88,10 @@ void api_get(int id, struct api *ret)
                         .hip_experimental = v[6],
                         .roc_added = v[7],
                         .roc_removed = v[8],
+                        .variant = api_pool + r->variant,
+                        .roc_variant = api_pool + r->roc_variant,
+                        .variant_from = v[9],
+                        .variant_before = v[10],
                         .note = api_pool + r->note};
 }
 

@@ -51,6 +51,10 @@ struct api {
     uint32_t cuda_added, cuda_deprecated, cuda_removed;
     uint32_t hip_added, hip_deprecated, hip_removed, hip_experimental;
     uint32_t roc_added, roc_removed;
+    /* Another spelling of the targets for ROCm versions in [variant_from, variant_before), or "":
+     * headers that moved, enumerators that changed their owner. */
+    const char *variant, *roc_variant;
+    uint32_t variant_from, variant_before;
     const char *note; /* advice of one sentence, or "" */
 };
 
@@ -95,6 +99,8 @@ unsigned api_flags(int id);
 enum api_kind api_kind(int id);
 const char *api_hip(int id); /* "" when there is none */
 const char *api_roc(int id);
+/* The variant for a ROCm version (0: the newest), or NULL. */
+const char *api_variant(int id, bool roc, uint32_t rocm);
 /* Rule number k (from 0) of a function; false past the last. */
 bool api_rule(int id, int k, struct api_rule *ret);
 

@@ -9,14 +9,15 @@
 
 struct api_row {
     uint32_t cuda, hip, roc, note; /* offsets into api_pool; 0 is "" */
-    uint16_t flags, version;       /* version: index into api_versions */
+    uint32_t variant, roc_variant;
+    uint16_t flags, version; /* version: index into api_versions */
     uint8_t kind, library, topic, length;
     uint16_t rule, n_rules; /* argument rules: index of the first, and how many */
 };
 
 /* In the order of struct api's fields: cuda added, deprecated, removed; hip added, deprecated,
- * removed, experimental; roc added, removed. */
-enum { API_VERSIONS = 9 };
+ * removed, experimental; roc added, removed; variant from, before. */
+enum { API_VERSIONS = 11 };
 
 extern const char api_pool[];
 extern const struct api_row api_rows[];

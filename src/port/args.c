@@ -175,6 +175,25 @@ static bool is_statement_word(const struct lex *l, size_t i)
     return false;
 }
 
+/* HIPIFY does it, but the call is right without: an argument that C++ gives a default, a cast of
+ * what is already a void pointer. */
+static bool is_needless(const struct pass *p, const struct args *a, const struct api_rule *r)
+{
+    const struct lex *l = p->l;
+    const char *path = p->s->path;
+    size_t n = strlen(path);
+    if (r->action == API_ARG_ADD && strcmp(r->value, "hipHostMallocDefault") == 0)
+        return n < 2 || strcmp(path + n - 2, ".c") != 0;
+    if (r->action != API_ARG_CAST_POINTER || r->arg >= a->n)
+        return false;
+    size_t i = a->v[r->arg].first;
+    if (lex_is(l, i, "reinterpret_cast"))
+        return true;
+    i += lex_punct(l, i, '(') + lex_is(l, i + 1, "const");
+    return lex_punct(l, a->v[r->arg].first, '(') && lex_is(l, i, "void") &&
+           lex_punct(l, i + 1, '*') && lex_punct(l, i + 2, ')');
+}
+
 const char *pass_args(struct pass *p, size_t i, int id)
 {
     struct lex *l = p->l;
@@ -202,7 +221,7 @@ const char *pass_args(struct pass *p, size_t i, int id)
             continue;
         if (r.action == API_ARG_NAME)
             name = r.value;
-        else
+        else if (p->o->hipify || !is_needless(p, &a, &r))
             apply(p, &a, &r);
     }
     return name;

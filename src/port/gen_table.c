@@ -5,19 +5,25 @@
  *
  *     gen_table api_data.c runtime.tab driver.tab ... args.tab
  *
- * A .tab file is lines of words, '#' starts a comment line:
+ * A .tab file is lines of words; '#' starts a comment line. Forms of a line:
  *
- *     library NAME              what the rows below belong to
- *     flags miopen              every row's roc* target is MIOpen's
- *     hip FROM TO               rule: a name that starts with FROM has the HIP target TO + the
- * rest; hip same                  the first rule that fits is taken; `same`: the target is the name
- * itself roc FROM TO snake|keep    the same for roc* targets; snake: the rest in snake_case [KIND
- * TOPIC h+V r+V]      kind and statistics topic of the rows below, and their default versions NAME
- * WORDS "NOTE"         one API; words: =TARGET  HIP target where no rule gives it      -   no HIP
- * target |TARGET  roc* target, `|` alone: by rule c+V c~V c-V   CUDA (or cuDNN) version that adds,
- * deprecates, removes it (0: not known which) h+V h~V h-V   the same for HIP                  r+V
- * r-V   for the roc* target experimental  v2  main  miopen  extra  drop           flags: see API_*
- * in api.h
+ * - library NAME: what the rows below belong to
+ * - flags miopen: every row's roc* target is MIOpen's
+ * - hip FROM TO: a name that starts with FROM has the HIP target TO + the rest; the first rule wins
+ * - hip same: the target is the name itself
+ * - roc FROM TO snake|keep: the same for roc* targets; snake: the rest in snake_case
+ * - [KIND TOPIC h+V r+V]: kind and statistics topic of the rows below, their default versions
+ * - NAME WORDS "NOTE": one API
+ *
+ * Words of an API row:
+ *
+ * - =TARGET: its HIP target where no rule gives it; - alone: no HIP target
+ * - |TARGET: its roc* target; | alone: by rule
+ * - c+V c~V c-V: CUDA (or cuDNN) version that adds, deprecates, removes it; 0: not known which
+ * - h+V h~V h-V: the same for HIP; r+V r-V: for the roc* target
+ * - @FROM-BEFORE=TARGET: another HIP target for ROCm versions in that range, which may be open on
+ *   one side; |@TARGET: the same for the roc* target, in the same range
+ * - experimental, v2, main, miopen, extra, drop: flags, see API_* in api.h
  *
  * args.tab (the last file) says its own form. Any mistake stops the build with file and line.
  */
@@ -129,6 +135,19 @@ static uint16_t version_row(const uint32_t v[API_VERSIONS])
     return (uint16_t)n_versions++;
 }
 
+/* @FROM-BEFORE=TARGET */
+static void variant_word(struct api_row *r, const char *w, uint32_t v[API_VERSIONS])
+{
+    char from[16] = "", before[16] = "", name[128];
+    if (sscanf(w, "@%15[0-9.]-%15[0-9.]=%127s", from, before, name) == 3 ||
+        sscanf(w, "@%15[0-9.]-=%127s", from, name) == 2)
+        v[9] = version_of(from);
+    else if (sscanf(w, "@-%15[0-9.]=%127s", before, name) != 2)
+        die("a variant is @FROM-BEFORE=TARGET");
+    v[10] = *before ? version_of(before) : 0;
+    r->variant = intern(name);
+}
+
 /* One attribute word of a row. Targets are left in ret_hip, ret_roc. */
 static void row_word(struct api_row *r, const char *w, uint32_t v[API_VERSIONS],
                      const char **ret_hip, const char **ret_roc)
@@ -166,7 +185,11 @@ static void row_word(struct api_row *r, const char *w, uint32_t v[API_VERSIONS],
             r->flags |= (uint16_t)dated[i].flag;
             return;
         }
-    if (*w == '=')
+    if (*w == '@') {
+        variant_word(r, w, v);
+    } else if (strncmp(w, "|@", 2) == 0) {
+        r->roc_variant = intern(w + 2);
+    } else if (*w == '=')
         *ret_hip = w + 1;
     else if (*w == '|')
         *ret_roc = w + 1;
@@ -481,9 +504,9 @@ static void write_rows(FILE *f)
     fprintf(f, "const struct api_row api_rows[] = {\n");
     for (unsigned i = 0; i < n_rows; i++) {
         const struct api_row *r = &rows[i];
-        fprintf(f, "{%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u},\n", r->cuda, r->hip, r->roc, r->note,
-                r->flags, r->version, r->kind, r->library, r->topic, r->length, r->rule,
-                r->n_rules);
+        fprintf(f, "{%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u},\n", r->cuda, r->hip, r->roc,
+                r->note, r->variant, r->roc_variant, r->flags, r->version, r->kind, r->library,
+                r->topic, r->length, r->rule, r->n_rules);
     }
     fprintf(f, "};\nconst struct api_rule_row api_rules[] = {\n");
     for (unsigned i = 0; i < n_rules; i++) {

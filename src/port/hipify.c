@@ -164,7 +164,7 @@ static int settle(struct hipify *h, const struct file_list *files)
     r->tolerant = r->all_warnings = true;
     r->jobs = 0;
     r->port.expand_macros = r->port.half2_members = r->port.strings = true;
-    r->port.always_runtime = r->port.ignore_local = true;
+    r->port.hipify = true;
     r->port.defines = h->lists[L_DEFINES];
     r->port.include_dirs = h->lists[L_INCLUDES];
     r->port.whitelist = h->lists[L_WHITELIST];

@@ -99,7 +99,7 @@ void pass_include(struct pass *p, size_t hash, size_t i)
         note_other(p, name, n);
         return;
     }
-    if (t->first == '"' && !p->o->ignore_local && is_local(p, name, n))
+    if (t->first == '"' && !p->o->hipify && is_local(p, name, n))
         return;
     unsigned flags = api_flags(id);
     if (n == 8 && memcmp(name, "cublas.h", 8) == 0)
@@ -137,7 +137,7 @@ static size_t line_after(const struct source *s, size_t at, bool *ret_newline)
 void pass_add_runtime(struct pass *p)
 {
     static const char line[] = "#include <hip/hip_runtime.h>";
-    if (p->has_runtime || (!p->needs_runtime && !p->o->always_runtime))
+    if (p->has_runtime || (!p->needs_runtime && !p->o->hipify))
         return;
     struct source *s = p->s;
     size_t after = p->pragma_once < p->guard ? p->pragma_once : p->guard, at = 0;

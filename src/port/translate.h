@@ -27,10 +27,10 @@ struct port_options {
     bool skip_excluded; /* leave blocks alone that the preprocessor would certainly drop */
     bool strings;       /* API names inside string literals too (paths never) */
     bool comments;      /* API names inside comments too */
-    bool
-        always_runtime; /* the runtime's header goes into every file, not only where it is needed */
-    bool ignore_local; /* an include in quotes is mapped even where a local file of that name exists
-                        */
+    /* As HIPIFY's programs do: the runtime's header goes into every file, not only where it is
+     * needed; an include in quotes is mapped even where a local file of that name exists; no
+     * table variants; C++ calls get arguments that have a default. */
+    bool hipify;
     const char *const *defines;      /* "NAME" or "NAME=VALUE", ended by NULL; for skip_excluded */
     const char *const *include_dirs; /* searched for local files, ended by NULL */
     const char *const *whitelist;    /* names never reported, ended by NULL */
