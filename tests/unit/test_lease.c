@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Leases against the real store with a clock in hand; the test plays the agent.
+ */
+#include "../lib/world.h"
+#include "base/core/mem.h"
+#include "server/meter.h"
+#include "server/node.h"
+#include "server/operation.h"
+#include "server/ticker.h"
+#include "server/volume.h"
+#include "server/wallet.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct world w;
+static struct sl_err err;
+
+static int open_world(void **state)
+{
+    err = (struct sl_err){0};
+    world_open(&w, &(struct world_options){.nodes = 2, .cards = 8, .accounts = 2});
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_audit(&w);
+    world_close(&w);
+    return 0;
+}
+
+/* ---- small verbs ---- */
+static const char *lease_of(int account, int64_t gpus)
+{
+    static char id[4][ID_TEXT];
+    static int n;
+    char *p = id[n++ % 4];
+    if (world_lease(&w, w.account[account], "MI300X", gpus, p, &err) < 0)
+        fail_msg("%s", err.msg);
+    return p;
+}
+
+struct act {
+    const char *id;
+    int (*fn)(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *err);
+    int64_t n;
+};
+
+static int act_tx(struct db_c *c, void *arg, struct sl_err *e)
+{
+    struct act *a = arg;
+    SL_AUTO_ARENA struct sl_arena arena = {0};
+    struct lease l;
+    if (lease_get(c, NULL, a->id, &arena, &l, e) < 0)
+        return -1;
+    return a->fn(c, a, &l, e);
+}
+
+static int act(const char *id,
+               int (*fn)(struct db_c *, struct act *, const struct lease *, struct sl_err *))
+{
+    struct act a = {id, fn, 0};
+    return db_write(w.s.db, act_tx, &a, &err);
+}
+
+static int do_stop(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    return lease_stop(c, &w.s, l, "acc", "stopped by the renter", e);
+}
+static int do_gone(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    return lease_gone(c, &w.s, l, false, e);
+}
+static int do_failed(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    return lease_start_failed(c, &w.s, l, "no image here", e);
+}
+static int do_gone_failed(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    return lease_gone(c, &w.s, l, true, e);
+}
+static int do_start(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    return lease_start(c, &w.s, l, "acc", e);
+}
+static int do_release(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    return lease_release(c, &w.s, l, "acc", e);
+}
+/* What a clean answer of sanitize does to the node. */
+static int do_clean(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    SL_AUTO_ARENA struct sl_arena arena = {0};
+    struct node n;
+    if (node_get(c, l->node_name, &arena, &n, e) < 0 ||
+        db_exec(c, e, "UPDATE operation SET state = 'done' WHERE kind = 'sanitize'", "") < 0)
+        return -1;
+    return node_cleaned(c, &w.s, l->node_name, n.sanitize_mask, e);
+}
+
+static void state_is(const char *id, int state)
+{
+    assert_string_equal(lease_sm.states[world_get(&w, id).state].name, lease_sm.states[state].name);
+}
+
+static void must(int rc)
+{
+    if (rc < 0)
+        fail_msg("%s", err.msg);
+}
+
+static void run_until(const char *id, int64_t seconds, int64_t beat_s)
+{
+    for (int64_t t = 0; t < seconds; t += beat_s) {
+        world_pass(&w, beat_s);
+        must(world_report(&w, id, world_get(&w, id).epoch, "heartbeat", NULL, &err));
+    }
+}
+
+static int64_t cost_of(const char *id)
+{
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT COALESCE(SUM(captured_micro), 0) FROM segment WHERE lease_id = '%s'",
+                   id);
+    return world_number(&w, sql);
+}
+
+/* ---- tests ---- */
+static void every_table_holds_and_only_running_bills(void **state)
+{
+    lifecycle_check();
+    for (int i = 0; i < lease_sm.n; i++)
+        assert_int_equal(lease_sm.states[i].billed, i == LEASE_RUNNING);
+    assert_false(sm_allowed(&node_sm, NODE_LEASED, NODE_AVAILABLE));
+    assert_false(sm_allowed(&node_sm, NODE_QUARANTINED, NODE_AVAILABLE));
+}
+
+static void a_lease_bills_from_ready_until_stop(void **state)
+{
+    SL_AUTO_BUF struct sl_buf answer = SL_BUF(4096);
+    const char *id = lease_of(0, 2);
+    state_is(id, LEASE_PLACED);
+    world_pass(&w, 30);
+    assert_int_equal(cost_of(id), 0);
+    must(world_report(&w, id, 1, "ready", &answer, &err));
+    assert_non_null(strstr(sl_buf_str(&answer), "\"go\":true"));
+    state_is(id, LEASE_RUNNING);
+    run_until(id, 100, 10);
+    must(act(id, do_stop));
+    state_is(id, LEASE_STOPPING);
+    world_pass(&w, 500); /* a slow node costs the renter nothing */
+    must(act(id, do_gone));
+    state_is(id, LEASE_STOPPED);
+    assert_int_equal(cost_of(id), money_charge(2 * 2200000, 100));
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM hold WHERE cash_micro > 0"), 0);
+}
+
+static void ready_twice_starts_the_meter_once(void **state)
+{
+    SL_AUTO_BUF struct sl_buf answer = SL_BUF(4096);
+    const char *id = lease_of(0, 1);
+    for (int i = 0; i < 3; i++) {
+        must(world_report(&w, id, 1, "ready", &answer, &err));
+        assert_non_null(strstr(sl_buf_str(&answer), "\"go\":true"));
+    }
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM segment"), 1);
+}
+
+static void a_stale_epoch_is_refused(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    must(act(id, do_stop));
+    must(act(id, do_gone));
+    must(act(id, do_clean));
+    must(act(id, do_start));
+    assert_int_equal(world_get(&w, id).epoch, 2);
+    assert_int_equal(world_report(&w, id, 1, "heartbeat", NULL, &err), -1);
+    assert_int_equal(err.code, SL_CONFLICT);
+    assert_int_equal(world_report(&w, id, 1, "ready", NULL, &err), -1);
+    state_is(id, LEASE_PLACED);
+    must(world_report(&w, id, 2, "ready", NULL, &err));
+    state_is(id, LEASE_RUNNING);
+}
+
+static void a_ready_after_the_stop_gets_no_go(void **state)
+{
+    SL_AUTO_BUF struct sl_buf answer = SL_BUF(4096);
+    const char *id = lease_of(0, 1);
+    must(act(id, do_stop));
+    must(world_report(&w, id, 1, "ready", &answer, &err));
+    assert_non_null(strstr(sl_buf_str(&answer), "\"go\":false,\"stop\":true"));
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM segment"), 0);
+}
+
+static void a_failed_start_costs_nothing_and_gives_the_funds_back(void **state)
+{
+    const char *id = lease_of(0, 4);
+    assert_true(world_number(&w, "SELECT COUNT(*) FROM hold WHERE cash_micro > 0") == 1);
+    must(act(id, do_failed));
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM hold WHERE cash_micro > 0"), 0);
+    state_is(id, LEASE_STOPPING);
+    must(act(id, do_gone_failed));
+    state_is(id, LEASE_FAILED);
+    assert_int_equal(cost_of(id), 0);
+    assert_int_equal(world_number(&w, "SELECT failed_starts FROM node WHERE name = 'n00001'"), 1);
+    /* Its cards are not free before they are sanitized. */
+    assert_int_equal(world_number(&w, "SELECT free_cards FROM node WHERE name = 'n00001'"), 4);
+    must(act(id, do_clean));
+    assert_int_equal(world_number(&w, "SELECT free_cards FROM node WHERE name = 'n00001'"), 8);
+}
+
+static void three_failed_starts_quarantine_the_node(void **state)
+{
+    for (int i = 0; i < 3; i++) {
+        const char *id = lease_of(0, 1);
+        assert_string_equal(world_get(&w, id).node_name, "n00001");
+        must(act(id, do_failed));
+        must(act(id, do_gone_failed));
+        must(act(id, do_clean));
+    }
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM node WHERE state = 'quarantined'"), 1);
+    assert_string_equal(world_get(&w, lease_of(0, 1)).node_name, "n00002");
+}
+
+static void a_silent_host_is_billed_to_its_last_heartbeat(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    run_until(id, 60, 10);
+    for (int i = 0; i < 30; i++) { /* 15 minutes of silence */
+        world_pass(&w, 30);
+        must(ticker_once(&w.s, true, &err));
+    }
+    must(act(id, do_stop));
+    assert_int_equal(cost_of(id), money_charge(2200000, 60));
+}
+
+static void funds_that_end_stop_the_lease_and_keep_its_disk(void **state)
+{
+    world_close(&w);
+    world_open(
+        &w, &(struct world_options){.nodes = 1, .cards = 8, .accounts = 2, .topup_micro = 2200000});
+    const char *id = lease_of(0, 1); /* one hour */
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    for (int i = 0; i < 400 && world_get(&w, id).state == LEASE_RUNNING; i++) {
+        world_pass(&w, 10);
+        must(world_report(&w, id, 1, "heartbeat", NULL, &err));
+        if (i % 6 == 0)
+            must(ticker_once(&w.s, true, &err));
+    }
+    state_is(id, LEASE_STOPPING);
+    assert_string_equal(world_get(&w, id).reason, "insufficient_funds");
+    assert_int_equal(cost_of(id), 2200000);
+    must(act(id, do_gone));
+    state_is(id, LEASE_STOPPED);
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM volume WHERE state = 'available'"), 1);
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM notice"), 3);
+    must(act(id, do_clean));
+    assert_int_equal(act(id, do_start), -1);
+    assert_int_equal(err.code, SL_NO_CREDIT);
+}
+
+static void a_start_that_hangs_ends_at_its_deadline(void **state)
+{
+    const char *id = lease_of(0, 1);
+    world_pass(&w, 121);
+    must(ticker_once(&w.s, false, &err));
+    state_is(id, LEASE_STOPPING);
+    must(act(id, do_gone_failed));
+    state_is(id, LEASE_FAILED);
+    assert_int_equal(cost_of(id), 0);
+}
+
+static void a_stop_that_hangs_frees_the_renter_but_not_the_cards(void **state)
+{
+    const char *id = lease_of(0, 2);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    must(act(id, do_stop));
+    world_pass(&w, 601);
+    must(ticker_once(&w.s, false, &err));
+    state_is(id, LEASE_STOPPED);
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM node WHERE state = 'quarantined'"), 1);
+    assert_int_equal(world_number(&w, "SELECT leased_mask FROM node WHERE name = 'n00001'"), 3);
+    assert_int_equal(act(id, do_start), -1);
+    assert_int_equal(err.code, SL_CONFLICT);
+    must(act(id, do_gone)); /* the node answers at last */
+    assert_int_equal(world_number(&w, "SELECT leased_mask FROM node WHERE name = 'n00001'"), 0);
+}
+
+static void a_node_serves_one_account_at_a_time(void **state)
+{
+    const char *a = lease_of(0, 1), *b = lease_of(1, 1), *c = lease_of(0, 1);
+    assert_string_equal(world_get(&w, a).node_name, "n00001");
+    assert_string_equal(world_get(&w, b).node_name, "n00002");
+    assert_string_equal(world_get(&w, c).node_name, "n00001");
+    assert_int_equal(world_get(&w, c).slot, 1);
+    char id[ID_TEXT];
+    assert_int_equal(world_lease(&w, w.account[0], "MI300X", 7, id, &err), -1);
+    assert_int_equal(err.code, SL_NO_CAPACITY);
+}
+
+static void stop_and_start_keep_disk_port_and_host_key(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    struct lease before = world_get(&w, id);
+    must(act(id, do_stop));
+    must(act(id, do_gone));
+    must(act(id, do_clean));
+    must(act(id, do_start));
+    must(world_report(&w, id, 2, "ready", NULL, &err));
+    struct lease after = world_get(&w, id);
+    assert_string_equal(before.volume_id, after.volume_id);
+    assert_string_equal(before.host_key, after.host_key);
+    assert_string_equal(before.node_name, after.node_name);
+    assert_int_equal(before.slot, after.slot);
+}
+
+static void a_released_lease_leaves_a_tombstone(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    assert_int_equal(act(id, do_release), -1);
+    assert_int_equal(err.code, SL_CONFLICT);
+    must(act(id, do_stop));
+    must(act(id, do_gone));
+    must(act(id, do_release));
+    must(act(id, do_release));
+    state_is(id, LEASE_RELEASED);
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM volume WHERE state = 'deleted' AND "
+                                      "purge_after_us > 0"),
+                     1);
+    world_pass(&w, w.s.conf.tombstone_keep_s + 1);
+    must(ticker_once(&w.s, false, &err));
+    assert_int_equal(
+        world_number(&w, "SELECT COUNT(*) FROM operation WHERE kind = 'volume_remove'"), 1);
+}
+
+static void an_exit_ends_billing_at_its_report(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    run_until(id, 20, 10);
+    world_pass(&w, 5);
+    must(world_report(&w, id, 1, "exit", NULL, &err));
+    must(world_report(&w, id, 1, "exit", NULL, &err));
+    state_is(id, LEASE_STOPPING);
+    world_pass(&w, 50);
+    must(act(id, do_gone));
+    assert_int_equal(cost_of(id), money_charge(2200000, 25));
+}
+
+static void heartbeats_are_kept_by_the_minute(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    run_until(id, 180, 10);
+    int64_t rows = world_number(&w, "SELECT COUNT(*) FROM heartbeat");
+    assert_true(rows == 3 || rows == 4);
+    assert_int_equal(world_number(&w, "SELECT SUM(count) FROM heartbeat"), 19);
+}
+
+static void a_quota_names_what_is_in_use(void **state)
+{
+    char id[ID_TEXT];
+    world_exec(&w, "UPDATE account SET quota_gpus = 3");
+    lease_of(0, 2);
+    assert_int_equal(world_lease(&w, w.account[0], "MI300X", 2, id, &err), -1);
+    assert_int_equal(err.code, SL_QUOTA);
+    assert_string_equal(err.field, "gpus");
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM lease"), 1);
+}
+
+/* ---- races ---- */
+enum { RACERS = 200 };
+static int won, lost_for_capacity;
+static pthread_mutex_t count_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *racer(void *arg)
+{
+    char id[ID_TEXT];
+    struct sl_err e = {0};
+    int rc = world_lease(&w, w.account[0], "MI300X", 1, id, &e);
+    pthread_mutex_lock(&count_lock);
+    won += rc == 0;
+    lost_for_capacity += rc < 0 && e.code == SL_NO_CAPACITY;
+    pthread_mutex_unlock(&count_lock);
+    return NULL;
+}
+
+static void two_hundred_creates_for_the_last_card_give_one_lease(void **state)
+{
+    pthread_t t[RACERS];
+    world_close(&w);
+    world_open(
+        &w, &(struct world_options){.nodes = 1, .cards = 8, .accounts = 1, .writer_thread = true});
+    lease_of(0, 7);
+    won = lost_for_capacity = 0;
+    for (int i = 0; i < RACERS; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, racer, NULL), 0);
+    for (int i = 0; i < RACERS; i++)
+        pthread_join(t[i], NULL);
+    assert_int_equal(won, 1);
+    assert_int_equal(lost_for_capacity, RACERS - 1);
+    assert_int_equal(world_number(&w, "SELECT free_cards FROM node"), 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        T(every_table_holds_and_only_running_bills),
+        T(a_lease_bills_from_ready_until_stop),
+        T(ready_twice_starts_the_meter_once),
+        T(a_stale_epoch_is_refused),
+        T(a_ready_after_the_stop_gets_no_go),
+        T(a_failed_start_costs_nothing_and_gives_the_funds_back),
+        T(three_failed_starts_quarantine_the_node),
+        T(a_silent_host_is_billed_to_its_last_heartbeat),
+        T(funds_that_end_stop_the_lease_and_keep_its_disk),
+        T(a_start_that_hangs_ends_at_its_deadline),
+        T(a_stop_that_hangs_frees_the_renter_but_not_the_cards),
+        T(a_node_serves_one_account_at_a_time),
+        T(stop_and_start_keep_disk_port_and_host_key),
+        T(a_released_lease_leaves_a_tombstone),
+        T(an_exit_ends_billing_at_its_report),
+        T(heartbeats_are_kept_by_the_minute),
+        T(a_quota_names_what_is_in_use),
+        T(two_hundred_creates_for_the_last_card_give_one_lease),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
