@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "port/cli_translate.h"
-#include "port/hazard.h"
 #include "port/run.h"
 #include <stdio.h>
 
@@ -87,18 +86,6 @@ struct lists {
     const char *dirs[CMD_LIST_MAX + 1], *files[CMD_LIST_MAX + 1], *whitelist[CMD_LIST_MAX + 1];
 };
 
-/* The automatic fixes of the hazard rules, in the same pass. */
-static void fix_hazards(struct source *s, const struct port_options *o, void *arg)
-{
-    struct hazard_opts h = HAZARD_OPTS_DEFAULT;
-    struct findings f = {0};
-    h.fix = true;
-    if (o->rocm)
-        h.rocm = o->rocm;
-    hazard_scan(s, &h, &f);
-    findings_free(&f);
-}
-
 static int fill(const struct translate_args *a, struct lists *l, struct run_options *o)
 {
     *o = (struct run_options){.out = a->out,
@@ -123,8 +110,7 @@ static int fill(const struct translate_args *a, struct lists *l, struct run_opti
                                     .comments = a->comments,
                                     .defines = ended(&a->defines, l->defines),
                                     .include_dirs = ended(&a->includes, l->includes),
-                                    .whitelist = ended(&a->whitelist, l->whitelist),
-                                    .fix = a->no_fix ? NULL : fix_hazards};
+                                    .whitelist = ended(&a->whitelist, l->whitelist)};
     if (a->jobs < 0 || a->jobs > 256)
         return usage("--jobs: give 1 to 256");
     if (a->rocm && strcmp(a->rocm, "newest") != 0 && !(o->port.rocm = api_version_parse(a->rocm)))

@@ -109,10 +109,13 @@ void pass_include(struct pass *p, size_t hash, size_t i)
     enum port_what why;
     const char *target = flags & API_DROP ? "" : pass_target(p, id, &why);
     if (!target) {
-        pass_missed(p, t->at, id, why);
+        p->r->missed[id]++;
+        p->r->n_missed++;
+        pass_note(p, t->at, id, why);
         return;
     }
-    pass_converted(p, id);
+    p->r->converted[id]++;
+    p->r->n_converted++;
     if (!*target || already(p, target)) {
         remove_line(p, hash, i);
         return;

@@ -212,13 +212,11 @@ static int check_body(struct req *r, struct sl_err *err)
                           r->content_type);
     if (t->flags & ROUTE_FREE_BODY)
         return 0;
-    if (!t->request)
-        return r->raw_n ? sl_fail_at(err, SL_INVALID, "body",
-                                     "body: %s %s takes none; send it empty", t->method, t->path)
-                        : 0;
-    r->body = sl_arena_alloc(r->arena, t->request_size);
-    return r->raw_n ? jr_parse(r->raw, r->raw_n, t->request, r->body, r->arena, err)
-                    : jr_parse("{}", 2, t->request, r->body, r->arena, err);
+    static const struct jr_field none[] = {{0}}; /* no body, or {} */
+    const struct jr_field *fields = t->request ? t->request : none;
+    r->body = sl_arena_alloc(r->arena, t->request_size + 1);
+    return r->raw_n ? jr_parse(r->raw, r->raw_n, fields, r->body, r->arena, err)
+                    : jr_parse("{}", 2, fields, r->body, r->arena, err);
 }
 
 /* ---- running ---- */
@@ -306,10 +304,24 @@ static int run_write(struct run *k, struct sl_err *err)
     return 0;
 }
 
+/* What a GET has to fetch from elsewhere comes before its snapshot. */
+static int run_slow_read(struct run *k, struct sl_err *err)
+{
+    struct req *r = k->r;
+    if (r->authorization && db_read(r->s->db, authenticate, r, err) < 0)
+        return -1;
+    if (check_role(r, err) < 0 || check_query(r, err) < 0 || check_body(r, err) < 0 ||
+        r->route->prepare(r, err) < 0)
+        return -1;
+    return db_read(r->s->db, read_step, k, err);
+}
+
 static int run_read(struct run *k, struct sl_err *err)
 {
     struct req *r = k->r;
     bool cached = (r->route->flags & ROUTE_CACHED) && !r->n_query && !r->authorization && !r->raw_n;
+    if (r->route->prepare)
+        return run_slow_read(k, err);
     if (!cached)
         return db_read(r->s->db, read_step, k, err);
     struct cache_version now = cache_version(r->s);
@@ -387,7 +399,8 @@ void router_check(void)
                   sl_streq(t->method, "PATCH") || sl_streq(t->method, "PUT"));
         SL_ASSERT(t->path[0] == '/' && t->handler && t->summary);
         SL_ASSERT(!t->request == !t->request_size);
-        SL_ASSERT(!get || (!t->request && !t->prepare && !(t->flags & ROUTE_IDEMPOTENT)));
+        SL_ASSERT(!get || (!t->request && !(t->flags & ROUTE_IDEMPOTENT)));
+        SL_ASSERT(!t->prepare || !(t->flags & (ROUTE_WAIT | ROUTE_CACHED | ROUTE_STREAM)));
         /* keys belong to an account */
         SL_ASSERT(!(t->flags & ROUTE_IDEMPOTENT) || t->role == ROLE_RENTER ||
                   t->role == ROLE_OPERATOR);

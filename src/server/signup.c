@@ -10,6 +10,7 @@
 #include "server/event.h"
 #include "server/mail.h"
 #include "server/metric.h"
+#include "server/signup.h"
 #include "server/token.h"
 #include <pthread.h>
 #include <strings.h>
@@ -389,4 +390,21 @@ int session_create(struct db_c *c, struct req *r, struct reply *out, struct sl_e
     jw_end(&out->json);
     out->status = 201;
     return 0;
+}
+
+/* ---- sweeping ---- */
+static int purge_step(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct server *s = arg;
+    int64_t now = env_now(s->env);
+    return db_exec(c, err, "DELETE FROM signup WHERE expires_us < ?1", "i", now) < 0 ||
+                   db_exec(c, err, "DELETE FROM login_delay WHERE last_us < ?1 AND until_us < ?2",
+                           "ii", now - 86400 * SL_SEC, now) < 0
+               ? -1
+               : 0;
+}
+
+int signup_purge(struct server *s, struct sl_err *err)
+{
+    return db_write(s->db, purge_step, s, err);
 }
