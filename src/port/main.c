@@ -4,6 +4,7 @@
  */
 #include "port/cli_translate.h"
 #include "port/hipify.h"
+#include "port/verify.h"
 
 static const struct cmd_opt no_opts[] = {{0}};
 static const struct cmd_verb verbs[] = {
@@ -11,6 +12,8 @@ static const struct cmd_verb verbs[] = {
      -1, false, false, translate_details},
     {"api", "NAME", "explain one CUDA API: targets, versions, argument rules", no_opts, 1, api_main,
      1, 1, false, false, NULL},
+    {"verify", "FILE...", "run kernels on the CPU with waves of 32 and 64 lanes, and compare",
+     verify_cmd_opts, sizeof(struct verify_opts), verify_main, 1, -1, false, false, verify_details},
     {0}};
 
 int main(int argc, char **argv)
