@@ -161,29 +161,75 @@ void world_pass(struct world *w, int64_t seconds)
     w->now_us += seconds * SL_SEC;
 }
 
+void world_reopen(struct world *w, bool writer_thread)
+{
+    struct sl_err err = {0};
+    server_close(&w->s);
+    must(server_open(&w->s, !writer_thread, &err), &err, "reopen");
+}
+
 struct making {
     struct world *w;
     const char *account, *model;
     int64_t gpus;
     char id[ID_TEXT];
+    const char *quote;
 };
 
-static int make(struct db_c *c, void *arg, struct sl_err *err)
+static int quote(struct db_c *c, void *arg, struct sl_err *err)
 {
     struct making *m = arg;
     struct quote q;
     struct quote_want qw = {m->model, "debian", m->gpus, 10};
-    SL_AUTO_ARENA struct sl_arena a = {0};
     if (quote_make(c, &m->w->s, m->account, &qw, &q, err) < 0)
         return -1;
-    struct lease_want lw = {.quote = q.id};
+    memcpy(m->id, q.id, ID_TEXT);
+    return 0;
+}
+
+static int create(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct making *m = arg;
+    SL_AUTO_ARENA struct sl_arena a = {0};
+    struct lease_want lw = {.quote = m->quote};
     return lease_create(c, &m->w->s, m->account, &lw, &a, m->id, err);
+}
+
+int world_quote(struct world *w, const char *account, const char *model, int64_t gpus,
+                char ret_id[ID_TEXT], struct sl_err *err)
+{
+    struct making m = {.w = w, .account = account, .model = model, .gpus = gpus};
+    if (db_write(w->s.db, quote, &m, err) < 0)
+        return -1;
+    memcpy(ret_id, m.id, ID_TEXT);
+    return 0;
+}
+
+int world_lease_from(struct world *w, const char *account, const char *quote_id,
+                     char ret_id[ID_TEXT], struct sl_err *err)
+{
+    struct making m = {.w = w, .account = account, .quote = quote_id};
+    if (db_write(w->s.db, create, &m, err) < 0)
+        return -1;
+    memcpy(ret_id, m.id, ID_TEXT);
+    return 0;
+}
+
+static int make(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct making *m = arg;
+    char id[ID_TEXT];
+    if (quote(c, m, err) < 0)
+        return -1;
+    memcpy(id, m->id, ID_TEXT);
+    m->quote = id;
+    return create(c, m, err);
 }
 
 int world_lease(struct world *w, const char *account, const char *model, int64_t gpus,
                 char ret_id[ID_TEXT], struct sl_err *err)
 {
-    struct making m = {w, account, model, gpus, ""};
+    struct making m = {.w = w, .account = account, .model = model, .gpus = gpus};
     if (db_write(w->s.db, make, &m, err) < 0)
         return -1;
     memcpy(ret_id, m.id, ID_TEXT);

@@ -16,7 +16,7 @@
 #include "server/lease.h"
 #include "server/server.h"
 
-enum { WORLD_ACCOUNTS_MAX = 64 };
+enum { WORLD_ACCOUNTS_MAX = 1000 };
 struct world_options {
     int nodes, cards, accounts; /* default 1 account */
     int64_t price_micro;        /* per card and hour; default 2.20 */
@@ -39,6 +39,14 @@ void world_open(struct world *w, const struct world_options *o);
 void world_close(struct world *w);
 /* Moves the clock. */
 void world_pass(struct world *w, int64_t seconds);
+/* A quote, to be used later. */
+int world_quote(struct world *w, const char *account, const char *model, int64_t gpus,
+                char ret_id[ID_TEXT], struct sl_err *err);
+/* Create from a quote: the transaction of POST /v1/leases. */
+int world_lease_from(struct world *w, const char *account, const char *quote, char ret_id[ID_TEXT],
+                     struct sl_err *err);
+/* Closes and opens the same store again, without setting anything up. */
+void world_reopen(struct world *w, bool writer_thread);
 /* Quote and create in one transaction. */
 int world_lease(struct world *w, const char *account, const char *model, int64_t gpus,
                 char ret_id[ID_TEXT], struct sl_err *err);

@@ -72,7 +72,7 @@ CREATE TABLE node (
   seen_us BIGINT NOT NULL, created_us BIGINT NOT NULL,
   CHECK ((free_mask & leased_mask) = 0), CHECK ((free_mask & sanitize_mask) = 0), CHECK ((leased_mask & sanitize_mask) = 0));
 CREATE INDEX node_place ON node(model, state, free_cards, place_order);
-CREATE INDEX node_account ON node(account_id, model) WHERE account_id IS NOT NULL;
+CREATE INDEX node_account ON node(account_id, model, free_cards);
 
 CREATE TABLE volume (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), name TEXT NOT NULL, state TEXT NOT NULL,
