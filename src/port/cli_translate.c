@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "port/cli_translate.h"
+#include "port/hazard.h"
+#include "port/hazard_cmd.h"
 #include "port/run.h"
 #include <stdio.h>
 
 struct translate_args {
     const char *out, *out_dir, *csv, *database, *launch, *rocm;
     bool inplace, no_backup, no_output, examine, diff, rename, stats, quiet, all_warnings;
-    bool roc, miopen, experimental, skip_excluded, amap, strings, comments, half2, expand, closure,
-        no_fix;
+    bool roc, miopen, experimental, skip_excluded, amap, strings, comments, half2, expand, closure;
     int64_t jobs;
-    struct cmd_list defines, includes, exclude_dirs, exclude_files, whitelist;
+    struct cmd_list defines, includes, exclude_dirs, exclude_files, whitelist, no_fix;
 };
 #define AT(field) offsetof(struct translate_args, field)
 static const char *const launches[] = {"cuda", "hip", NULL};
@@ -53,7 +54,8 @@ const struct cmd_opt translate_opts[] = {
     {"comments", 0, CMD_FLAG, NULL, "API names inside comments too", NULL, AT(comments)},
     {"half2-members", 0, CMD_FLAG, NULL, "cast x and y of half2 variables to half", NULL,
      AT(half2)},
-    {"no-fix", 0, CMD_FLAG, NULL, "no automatic fixes of hazards", NULL, AT(no_fix)},
+    {"no-fix", 0, CMD_LIST, "ID", "turn off this hazard rule's automatic fix; all: every rule's", NULL,
+     AT(no_fix)},
     {"quiet-warnings", 'q', CMD_FLAG, NULL, "no warnings", NULL, AT(quiet)},
     {"all-warnings", 0, CMD_FLAG, NULL, "warn of APIs that CUDA deprecates, too", NULL,
      AT(all_warnings)},
@@ -84,6 +86,7 @@ static const char *const *ended(const struct cmd_list *l, const char **v)
 struct lists {
     const char *defines[CMD_LIST_MAX + 1], *includes[CMD_LIST_MAX + 1];
     const char *dirs[CMD_LIST_MAX + 1], *files[CMD_LIST_MAX + 1], *whitelist[CMD_LIST_MAX + 1];
+    struct hazard_opts hazards; /* the automatic fixes, in the same pass */
 };
 
 static int fill(const struct translate_args *a, struct lists *l, struct run_options *o)
@@ -110,7 +113,13 @@ static int fill(const struct translate_args *a, struct lists *l, struct run_opti
                                     .comments = a->comments,
                                     .defines = ended(&a->defines, l->defines),
                                     .include_dirs = ended(&a->includes, l->includes),
-                                    .whitelist = ended(&a->whitelist, l->whitelist)};
+                                    .whitelist = ended(&a->whitelist, l->whitelist),
+                                    .fix = hazard_fix_hook,
+                                    .fix_arg = &l->hazards};
+    l->hazards = HAZARD_OPTS_DEFAULT;
+    for (int i = 0; i < a->no_fix.n; i++)
+        if (!hazard_no_fix(&l->hazards, a->no_fix.v[i]))
+            return usage("--no-fix: unknown rule; `starport explain` lists them");
     if (a->jobs < 0 || a->jobs > 256)
         return usage("--jobs: give 1 to 256");
     if (a->rocm && strcmp(a->rocm, "newest") != 0 && !(o->port.rocm = api_version_parse(a->rocm)))

@@ -26,7 +26,8 @@ static bool in_list(const char *const *list, const char *name, const char *path)
 static bool has_extension(const char *name, const struct file_rules *r)
 {
     const char *dot = strrchr(name, '.');
-    return dot && in_list(r->extensions ? r->extensions : file_extensions, dot + 1, dot + 1);
+    const char *what = dot ? dot + 1 : name; /* a list may name whole files: "Makefile" */
+    return in_list(r->extensions ? r->extensions : file_extensions, what, what);
 }
 
 static void add(struct file_list *l, const char *path, const char *rel, const struct stat *st)

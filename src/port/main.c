@@ -3,6 +3,7 @@
  * main.c: starport's verbs. One row a verb; its code is in the file named after it.
  */
 #include "port/cli_translate.h"
+#include "port/hazard_cmd.h"
 #include "port/hipify.h"
 #include "port/verify.h"
 
@@ -14,6 +15,12 @@ static const struct cmd_verb verbs[] = {
      1, 1, false, false, NULL},
     {"verify", "FILE...", "run kernels on the CPU with waves of 32 and 64 lanes, and compare",
      verify_cmd_opts, sizeof(struct verify_opts), verify_main, 1, -1, false, false, verify_details},
+    {"examine", "FILE|DIR...", "report what will break or be slow on the targets", examine_opts, 0, examine_main,
+     1, -1, false, false, examine_details},
+    {"explain", "[ID...]", "explain a hazard rule", explain_opts, 0, explain_main, 0, -1, false, false,
+     explain_details},
+    {"build-files", "FILE|DIR...", "port CMake files, Makefiles, scripts and setup.py", build_files_opts, 0,
+     build_files_main, 1, -1, false, false, build_files_details},
     {0}};
 
 int main(int argc, char **argv)
@@ -25,6 +32,12 @@ int main(int argc, char **argv)
         rows[i] = verbs[i];
         if (rows[i].opts == translate_opts)
             rows[i].opts_size = translate_opts_size;
+        if (rows[i].opts == examine_opts)
+            rows[i].opts_size = examine_opts_size;
+        if (rows[i].opts == explain_opts)
+            rows[i].opts_size = explain_opts_size;
+        if (rows[i].opts == build_files_opts)
+            rows[i].opts_size = build_files_opts_size;
     }
     const struct cmd_program prog = {.name = "starport",
                                      .help = "port CUDA code to AMD GPUs",
