@@ -14,8 +14,8 @@ enum build_kind build_kind_of(const char *path)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (sl_streq(name, "CMakeLists.txt") || ends(name, ".cmake"))
         return BUILD_CMAKE;
-    if (sl_starts(name, "Makefile") || sl_streq(name, "makefile") || sl_streq(name, "GNUmakefile") ||
-        ends(name, ".mk"))
+    if (sl_starts(name, "Makefile") || sl_streq(name, "makefile") ||
+        sl_streq(name, "GNUmakefile") || ends(name, ".mk"))
         return BUILD_MAKE;
     if (sl_streq(name, "setup.py"))
         return BUILD_SETUP;
@@ -24,7 +24,8 @@ enum build_kind build_kind_of(const char *path)
     return ends(name, ".py") ? BUILD_PYTHON : BUILD_NONE;
 }
 
-void build_scan(enum build_kind kind, struct source *s, const struct hazard_opts *o, struct findings *f)
+void build_scan(enum build_kind kind, struct source *s, const struct hazard_opts *o,
+                struct findings *f)
 {
     switch (kind) {
     case BUILD_CMAKE:

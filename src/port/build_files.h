@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * build_files.h: nvcc's flags, CMake files, Makefiles, shell scripts and setup.py on their way to HIP.
- * Each reader adds findings (rules SP11xx, SP0404, SP0604) and, where the change is certain, edits to
- * the source; rendering it gives the ported file.
+ * build_files.h: nvcc's flags, CMake files, Makefiles, shell scripts and setup.py on their way to
+ * HIP. Each reader adds findings (rules SP11xx, SP0404, SP0604) and, where the change is certain,
+ * edits to the source; rendering it gives the ported file.
  *
  *     enum build_kind k = build_kind_of("CMakeLists.txt");
  *     if (k != BUILD_NONE && source_read(&s, path, &err) == 0)
  *         build_scan(k, &s, &opts, &findings);
  *
- * The readers take any bytes, are linear, and never touch comments. A value (a path, a macro) is never
- * searched for "CUDA": only whole flags, words and command names change.
+ * The readers take any bytes, are linear, and never touch comments. A value (a path, a macro) is
+ * never searched for "CUDA": only whole flags, words and command names change.
  */
 #ifndef PORT_BUILD_FILES_H
 #define PORT_BUILD_FILES_H
@@ -17,9 +17,11 @@
 
 enum build_kind { BUILD_NONE, BUILD_CMAKE, BUILD_MAKE, BUILD_SETUP, BUILD_SHELL, BUILD_PYTHON };
 
-/* By the file's name: CMakeLists.txt, *.cmake; Makefile, GNUmakefile, *.mk; setup.py; *.sh; *.py. */
+/* By the file's name: CMakeLists.txt, *.cmake; Makefile, GNUmakefile, *.mk; setup.py; *.sh; *.py.
+ */
 enum build_kind build_kind_of(const char *path);
-void build_scan(enum build_kind kind, struct source *s, const struct hazard_opts *o, struct findings *f);
+void build_scan(enum build_kind kind, struct source *s, const struct hazard_opts *o,
+                struct findings *f);
 
 /* ---- the flag table ---- */
 enum flag_match {
@@ -30,13 +32,14 @@ enum flag_match {
 struct flag_rule {
     const char *flag;
     enum flag_match match;
-    bool shy;       /* means something to other tools: only where nvcc is certain */
+    bool shy; /* means something to other tools: only where nvcc is certain */
     enum hazard_no no;
-    const char *to; /* replacement; "" drops it; "%" stands for the value; "@" for --offload-arch=... */
+    const char
+        *to; /* replacement; "" drops it; "%" stands for the value; "@" for --offload-arch=... */
     const char *reason[HAZARD_LANGS];
 };
-/* The rule for a word, or NULL for flags that clang takes as they are. *ret_value: offset of a value
- * inside the word, or 0. */
+/* The rule for a word, or NULL for flags that clang takes as they are. *ret_value: offset of a
+ * value inside the word, or 0. */
 const struct flag_rule *build_flag(const char *word, size_t n, size_t *ret_value);
 const struct flag_rule *build_flag_at(size_t i); /* NULL past the last */
 /* " --offload-arch=gfx90a --offload-arch=gfx942" for the targets, with sep between. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * build_files_cmake.c: CMake's language as commands with arguments (cmake-language(7)): comments, bracket
- * comments and arguments, quotes with escapes, nested parentheses. */
+ * build_files_cmake.c: CMake's language as commands with arguments (cmake-language(7)): comments,
+ * bracket comments and arguments, quotes with escapes, nested parentheses. */
 #include "port/build_files.h"
 
 struct arg {
@@ -78,8 +78,8 @@ static size_t read_args(const char *p, size_t n, size_t i, struct command *c)
             return i + 1;
         }
         depth += p[i] == '(';
-        if (p[i] == '(' || p[i] == ')' || p[i] == ' ' || p[i] == '\t' || p[i] == '\n' || p[i] == '\r' ||
-            p[i] == ';') {
+        if (p[i] == '(' || p[i] == ')' || p[i] == ' ' || p[i] == '\t' || p[i] == '\n' ||
+            p[i] == '\r' || p[i] == ';') {
             i++;
             continue;
         }
@@ -125,7 +125,8 @@ static bool arg_has(const struct cm *m, const struct arg *a, const char *text)
     return a->n >= strlen(text) && memmem(m->s->p + a->at, a->n, text, strlen(text));
 }
 
-static void change(struct cm *m, size_t at, size_t n, const char *to, const char *en, const char *zh)
+static void change(struct cm *m, size_t at, size_t n, const char *to, const char *en,
+                   const char *zh)
 {
     SL_AUTO_BUF struct sl_buf what = SL_BUF(200);
     sl_buf_add(&what, m->s->p + at, n < 80 ? n : 80);
@@ -147,7 +148,8 @@ static const struct {
 } words[] = {
     {"CUDA::cudart", "hip::host", "the HIP runtime", "HIP 运行时"},
     {"CUDA::cudart_static", "hip::host", "the runtime is one shared library", "运行时只有共享库"},
-    {"CUDA::cuda_driver", "hip::host", "driver calls are part of the HIP runtime", "驱动接口属于 HIP 运行时"},
+    {"CUDA::cuda_driver", "hip::host", "driver calls are part of the HIP runtime",
+     "驱动接口属于 HIP 运行时"},
     {"CUDA::cublas", "roc::hipblas", "find_package(hipblas)", "find_package(hipblas)"},
     {"CUDA::cublasLt", "roc::hipblaslt", "find_package(hipblaslt)", "find_package(hipblaslt)"},
     {"CUDA::cufft", "hip::hipfft", "find_package(hipfft)", "find_package(hipfft)"},
@@ -163,23 +165,37 @@ static const struct {
     {"${CUDA_CUBLAS_LIBRARIES}", "roc::hipblas", "find_package(hipblas)", "find_package(hipblas)"},
     {"${CUDA_CUFFT_LIBRARIES}", "hip::hipfft", "find_package(hipfft)", "find_package(hipfft)"},
     {"${CUDA_curand_LIBRARY}", "hip::hiprand", "find_package(hiprand)", "find_package(hiprand)"},
-    {"${CUDA_INCLUDE_DIRS}", "${hip_INCLUDE_DIRS}", "from find_package(hip)", "来自 find_package(hip)"},
-    {"${CUDAToolkit_INCLUDE_DIRS}", "${hip_INCLUDE_DIRS}", "from find_package(hip)", "来自 find_package(hip)"},
+    {"${CUDA_INCLUDE_DIRS}", "${hip_INCLUDE_DIRS}", "from find_package(hip)",
+     "来自 find_package(hip)"},
+    {"${CUDAToolkit_INCLUDE_DIRS}", "${hip_INCLUDE_DIRS}", "from find_package(hip)",
+     "来自 find_package(hip)"},
     {"CMAKE_CUDA_STANDARD", "CMAKE_HIP_STANDARD", "the HIP language's variable", "HIP 语言的变量"},
-    {"CMAKE_CUDA_STANDARD_REQUIRED", "CMAKE_HIP_STANDARD_REQUIRED", "the HIP language's variable", "HIP 语言的变量"},
-    {"CMAKE_CUDA_EXTENSIONS", "CMAKE_HIP_EXTENSIONS", "the HIP language's variable", "HIP 语言的变量"},
+    {"CMAKE_CUDA_STANDARD_REQUIRED", "CMAKE_HIP_STANDARD_REQUIRED", "the HIP language's variable",
+     "HIP 语言的变量"},
+    {"CMAKE_CUDA_EXTENSIONS", "CMAKE_HIP_EXTENSIONS", "the HIP language's variable",
+     "HIP 语言的变量"},
     {"CMAKE_CUDA_FLAGS", "CMAKE_HIP_FLAGS", "the HIP language's variable", "HIP 语言的变量"},
-    {"CMAKE_CUDA_FLAGS_RELEASE", "CMAKE_HIP_FLAGS_RELEASE", "the HIP language's variable", "HIP 语言的变量"},
-    {"CMAKE_CUDA_FLAGS_DEBUG", "CMAKE_HIP_FLAGS_DEBUG", "the HIP language's variable", "HIP 语言的变量"},
+    {"CMAKE_CUDA_FLAGS_RELEASE", "CMAKE_HIP_FLAGS_RELEASE", "the HIP language's variable",
+     "HIP 语言的变量"},
+    {"CMAKE_CUDA_FLAGS_DEBUG", "CMAKE_HIP_FLAGS_DEBUG", "the HIP language's variable",
+     "HIP 语言的变量"},
     {"CMAKE_CUDA_COMPILER", "CMAKE_HIP_COMPILER", "the HIP language's variable", "HIP 语言的变量"},
-    {"CMAKE_CUDA_ARCHITECTURES", "CMAKE_HIP_ARCHITECTURES", "the HIP language's variable", "HIP 语言的变量"},
-    {"CUDA_ARCHITECTURES", "HIP_ARCHITECTURES", "target property of the HIP language", "HIP 语言的目标属性"},
+    {"CMAKE_CUDA_ARCHITECTURES", "CMAKE_HIP_ARCHITECTURES", "the HIP language's variable",
+     "HIP 语言的变量"},
+    {"CUDA_ARCHITECTURES", "HIP_ARCHITECTURES", "target property of the HIP language",
+     "HIP 语言的目标属性"},
     {"CUDA_STANDARD", "HIP_STANDARD", "target property of the HIP language", "HIP 语言的目标属性"},
-    {"CUDA_STANDARD_REQUIRED", "HIP_STANDARD_REQUIRED", "target property of the HIP language", "HIP 语言的目标属性"},
-    {"CUDA_EXTENSIONS", "HIP_EXTENSIONS", "target property of the HIP language", "HIP 语言的目标属性"},
+    {"CUDA_STANDARD_REQUIRED", "HIP_STANDARD_REQUIRED", "target property of the HIP language",
+     "HIP 语言的目标属性"},
+    {"CUDA_EXTENSIONS", "HIP_EXTENSIONS", "target property of the HIP language",
+     "HIP 语言的目标属性"},
     {"CUDA_NVCC_FLAGS", "CMAKE_HIP_FLAGS", "FindCUDA's list of flags", "FindCUDA 的选项列表"},
-    {"CUDA_SEPARABLE_COMPILATION", NULL, "no such property for HIP: compile and link with -fgpu-rdc", "HIP 没有此属性：编译与链接请用 -fgpu-rdc"},
-    {"CUDA_RESOLVE_DEVICE_SYMBOLS", NULL, "no such property for HIP: link with -fgpu-rdc --hip-link", "HIP 没有此属性：链接请用 -fgpu-rdc --hip-link"},
+    {"CUDA_SEPARABLE_COMPILATION", NULL,
+     "no such property for HIP: compile and link with -fgpu-rdc",
+     "HIP 没有此属性：编译与链接请用 -fgpu-rdc"},
+    {"CUDA_RESOLVE_DEVICE_SYMBOLS", NULL,
+     "no such property for HIP: link with -fgpu-rdc --hip-link",
+     "HIP 没有此属性：链接请用 -fgpu-rdc --hip-link"},
     {"CUDA_RUNTIME_LIBRARY", NULL, "the HIP runtime is one shared library", "HIP 运行时只有共享库"},
 };
 
@@ -187,12 +203,16 @@ static const struct {
     const char *from, *to;
     const char *en, *zh;
 } commands[] = {
-    {"cuda_add_executable", "add_executable", "and LANGUAGE HIP on its .cu files", "并对 .cu 文件设置 LANGUAGE HIP"},
-    {"cuda_add_library", "add_library", "and LANGUAGE HIP on its .cu files", "并对 .cu 文件设置 LANGUAGE HIP"},
+    {"cuda_add_executable", "add_executable", "and LANGUAGE HIP on its .cu files",
+     "并对 .cu 文件设置 LANGUAGE HIP"},
+    {"cuda_add_library", "add_library", "and LANGUAGE HIP on its .cu files",
+     "并对 .cu 文件设置 LANGUAGE HIP"},
     {"cuda_include_directories", "include_directories", "FindCUDA is gone", "FindCUDA 已移除"},
-    {"cuda_compile", NULL, "write add_library(... OBJECT) with LANGUAGE HIP", "请用 add_library(... OBJECT) 并设置 LANGUAGE HIP"},
+    {"cuda_compile", NULL, "write add_library(... OBJECT) with LANGUAGE HIP",
+     "请用 add_library(... OBJECT) 并设置 LANGUAGE HIP"},
     {"cuda_compile_ptx", NULL, "compile with --genco instead", "请改用 --genco 编译"},
-    {"cuda_select_nvcc_arch_flags", NULL, "set CMAKE_HIP_ARCHITECTURES", "请设置 CMAKE_HIP_ARCHITECTURES"},
+    {"cuda_select_nvcc_arch_flags", NULL, "set CMAKE_HIP_ARCHITECTURES",
+     "请设置 CMAKE_HIP_ARCHITECTURES"},
     {"cuda_add_cublas_to_target", NULL, "link roc::hipblas", "请链接 roc::hipblas"},
     {"cuda_add_cufft_to_target", NULL, "link hip::hipfft", "请链接 hip::hipfft"},
 };
@@ -208,18 +228,21 @@ static bool is_command(const struct cm *m, const struct command *c, const char *
     return true;
 }
 
-/* project(x LANGUAGES CXX CUDA), enable_language(CUDA), set_source_files_properties(... LANGUAGE CUDA) */
+/* project(x LANGUAGES CXX CUDA), enable_language(CUDA), set_source_files_properties(... LANGUAGE
+ * CUDA) */
 static void languages(struct cm *m, const struct command *c)
 {
     bool language = is_command(m, c, "project") || is_command(m, c, "enable_language") ||
                     is_command(m, c, "check_language");
     for (size_t k = 0; k < c->n_arg; k++) {
         const struct arg *a = &c->arg[k];
-        bool after = k > 0 && (arg_is(m, &c->arg[k - 1], "LANGUAGE") || arg_is(m, &c->arg[k - 1], "LINKER_LANGUAGE"));
+        bool after = k > 0 && (arg_is(m, &c->arg[k - 1], "LANGUAGE") ||
+                               arg_is(m, &c->arg[k - 1], "LINKER_LANGUAGE"));
         bool named = is_command(m, c, "project") && k == 0;
         if (arg_is(m, a, "CUDA") && (language || after) && !named) {
             m->uses_cuda = true;
-            change(m, a->at, a->n, "HIP", "CMake's HIP language (3.21 and later)", "CMake 的 HIP 语言（3.21 及以上）");
+            change(m, a->at, a->n, "HIP", "CMake's HIP language (3.21 and later)",
+                   "CMake 的 HIP 语言（3.21 及以上）");
         }
     }
 }
@@ -233,7 +256,8 @@ static void packages(struct cm *m, const struct command *c)
         return;
     /* a version, components and QUIET belong to the other package */
     size_t end = c->arg[c->n_arg - 1].at + c->arg[c->n_arg - 1].n;
-    change(m, a->at, end - a->at, "hip REQUIRED", "ROCm's package; each library has its own", "ROCm 的软件包；每个库各有一个");
+    change(m, a->at, end - a->at, "hip REQUIRED", "ROCm's package; each library has its own",
+           "ROCm 的软件包；每个库各有一个");
 }
 
 /* The architecture list after CMAKE_CUDA_ARCHITECTURES or CUDA_ARCHITECTURES. */
@@ -257,7 +281,8 @@ static void architectures(struct cm *m, const struct command *c, size_t k)
     change(m, at, n, sl_buf_str(&quoted), "gfx names of the targets", "目标的 gfx 名称");
 }
 
-/* Flags in an argument: a quoted list of words, a plain word, or a generator expression around them. */
+/* Flags in an argument: a quoted list of words, a plain word, or a generator expression around
+ * them. */
 static void flags(struct cm *m, const struct command *c)
 {
     const char *p = m->s->p;
@@ -280,7 +305,8 @@ static void flags(struct cm *m, const struct command *c)
             part[0] = part[1];
             part[1] = (struct arg){start, i - start, false};
             start = SIZE_MAX;
-            if (part[0].n && build_flag_word(&m->place, part[0].at, part[0].n, part[1].at, part[1].n))
+            if (part[0].n &&
+                build_flag_word(&m->place, part[0].at, part[0].n, part[1].at, part[1].n))
                 part[1].n = 0;
         }
     }
@@ -303,9 +329,12 @@ static void arguments(struct cm *m, const struct command *c)
                              : NULL;
         if (ge)
             change(m, (size_t)(ge - m->s->p) + 17, 4, "HIP", "the HIP language", "HIP 语言");
-        const char *old = arg_has(m, a, "${CMAKE_CUDA_FLAGS}") ? memmem(m->s->p + a->at, a->n, "${CMAKE_CUDA_FLAGS}", 19) : NULL;
+        const char *old = arg_has(m, a, "${CMAKE_CUDA_FLAGS}")
+                              ? memmem(m->s->p + a->at, a->n, "${CMAKE_CUDA_FLAGS}", 19)
+                              : NULL;
         if (old)
-            change(m, (size_t)(old - m->s->p), 19, "${CMAKE_HIP_FLAGS}", "the HIP language's variable", "HIP 语言的变量");
+            change(m, (size_t)(old - m->s->p), 19, "${CMAKE_HIP_FLAGS}",
+                   "the HIP language's variable", "HIP 语言的变量");
     }
 }
 
@@ -365,7 +394,8 @@ static void minimum(struct cm *m, size_t at, size_t n)
             break;
     }
     if (v[0] && (v[0] < 3 || (v[0] == 3 && v[1] < 21)))
-        change(m, at, n, "3.21", "the first CMake with the HIP language", "首个支持 HIP 语言的 CMake");
+        change(m, at, n, "3.21", "the first CMake with the HIP language",
+               "首个支持 HIP 语言的 CMake");
 }
 
 void build_scan_cmake(struct source *s, const struct hazard_opts *o, struct findings *f)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * build_files_make.c: Makefiles and shell scripts: words of logical lines. Both know comments, quotes and
- * continuation lines; what nvcc gets is decided by the line (shell) or by the file (make). */
+ * build_files_make.c: Makefiles and shell scripts: words of logical lines. Both know comments,
+ * quotes and continuation lines; what nvcc gets is decided by the line (shell) or by the file
+ * (make). */
 #include "port/build_files.h"
 
 struct word {
@@ -31,7 +32,8 @@ static bool separator(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Splits the logical line that starts at *at; moves *at behind it. Quoted parts belong to a word. */
+/* Splits the logical line that starts at *at; moves *at behind it. Quoted parts belong to a word.
+ */
 static size_t split(const char *p, size_t n, size_t *at, bool shell, struct word *w)
 {
     size_t i = *at, count = 0, start = SIZE_MAX;
@@ -76,7 +78,8 @@ static size_t split(const char *p, size_t n, size_t *at, bool shell, struct word
     return count;
 }
 
-static void replace_nvcc(struct source *s, const struct hazard_opts *o, struct findings *f, struct word w)
+static void replace_nvcc(struct source *s, const struct hazard_opts *o, struct findings *f,
+                         struct word w)
 {
     struct finding *d = findings_add(f, o, s, HZ_B1, w.at, w.n, "nvcc");
     if (!d)
@@ -142,8 +145,8 @@ static bool word_flags(struct flag_place *place, struct word w, struct word next
     return false;
 }
 
-static void scan_words(struct source *s, const struct hazard_opts *o, struct findings *f, bool shell,
-                       bool file_sure)
+static void scan_words(struct source *s, const struct hazard_opts *o, struct findings *f,
+                       bool shell, bool file_sure)
 {
     struct word *w = sl_alloc(WORDS * sizeof(*w));
     struct flag_place place = {.s = s, .o = o, .f = f};

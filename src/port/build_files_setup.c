@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * build_files_setup.c: setup.py of a PyTorch extension. CUDAExtension stays; the strings that nvcc alone
- * understands do not. */
+ * build_files_setup.c: setup.py of a PyTorch extension. CUDAExtension stays; the strings that nvcc
+ * alone understands do not. */
 #include "port/build_files.h"
 #include "port/pyscan.h"
 
 static const struct {
     const char *from, *to;
-} libraries[] = {{"cublas", "hipblas"},     {"cublasLt", "hipblaslt"},   {"cufft", "hipfft"},
-                 {"curand", "hiprand"},     {"cusparse", "hipsparse"},   {"cusolver", "hipsolver"},
-                 {"cudart", "amdhip64"},    {"cuda", "amdhip64"},        {"nvrtc", "hiprtc"},
-                 {"nccl", "rccl"},          {"cudnn", "MIOpen"},         {"nvToolsExt", "roctx64"},
+} libraries[] = {{"cublas", "hipblas"},      {"cublasLt", "hipblaslt"}, {"cufft", "hipfft"},
+                 {"curand", "hiprand"},      {"cusparse", "hipsparse"}, {"cusolver", "hipsolver"},
+                 {"cudart", "amdhip64"},     {"cuda", "amdhip64"},      {"nvrtc", "hiprtc"},
+                 {"nccl", "rccl"},           {"cudnn", "MIOpen"},       {"nvToolsExt", "roctx64"},
                  {"nvidia-ml", "rocm_smi64"}};
 
 struct setup {
@@ -25,8 +25,8 @@ static bool same(const struct source *s, const struct py_tok *t, const char *tex
     return t->n == strlen(text) && memcmp(s->p + t->at, text, t->n) == 0;
 }
 
-static struct finding *report(struct setup *u, size_t at, size_t n, const char *what, const char *fix,
-                              const char *en, const char *zh)
+static struct finding *report(struct setup *u, size_t at, size_t n, const char *what,
+                              const char *fix, const char *en, const char *zh)
 {
     struct finding *d = findings_add(u->f, u->o, u->s, HZ_B3, at, n, what);
     if (d) {
@@ -37,7 +37,10 @@ static struct finding *report(struct setup *u, size_t at, size_t n, const char *
     return d;
 }
 
-static bool fixing(const struct setup *u) { return u->o->fix && !u->o->no_fix[HZ_B3]; }
+static bool fixing(const struct setup *u)
+{
+    return u->o->fix && !u->o->no_fix[HZ_B3];
+}
 
 static void replace(struct setup *u, struct finding *d, const struct py_tok *t, const char *to)
 {
@@ -69,7 +72,8 @@ static void drop(struct setup *u, const struct py_tok *t)
     source_edit_copy(u->s, from, to - from, "", 0, EDIT_FIX, HZ_B3 + 1);
 }
 
-/* A string in a list: a flag of nvcc, or the value of one. Returns true when the next string is its value. */
+/* A string in a list: a flag of nvcc, or the value of one. Returns true when the next string is its
+ * value. */
 static bool flag_string(struct setup *u, const struct py_tok *t)
 {
     size_t value;
@@ -113,8 +117,9 @@ static void string(struct setup *u, const struct py_tok *t, bool *skip)
     }
     for (size_t k = 0; u->in_libraries && k < SL_COUNT(libraries); k++)
         if (same(u->s, t, libraries[k].from)) {
-            struct finding *d = report(u, t->at, t->n, libraries[k].from, libraries[k].to,
-                                       "the ROCm library with the same calls", "ROCm 中接口相同的库");
+            struct finding *d =
+                report(u, t->at, t->n, libraries[k].from, libraries[k].to,
+                       "the ROCm library with the same calls", "ROCm 中接口相同的库");
             replace(u, d, t, libraries[k].to);
         }
     *skip = flag_string(u, t);
@@ -122,24 +127,28 @@ static void string(struct setup *u, const struct py_tok *t, bool *skip)
 
 static void name(struct setup *u, const struct py_tok *t)
 {
-    static const char *const words[] = {"CUDA_HOME", "get_cuda_bare_metal_version", "TORCH_CUDA_ARCH_LIST"};
+    static const char *const words[] = {"CUDA_HOME", "get_cuda_bare_metal_version",
+                                        "TORCH_CUDA_ARCH_LIST"};
     const char *p = u->s->p;
     for (size_t k = 0; k < SL_COUNT(words); k++)
         if (same(u->s, t, words[k]))
             report(u, t->at, t->n, words[k], k == 0 ? "ROCM_HOME" : NULL,
-                   "is None on PyTorch for ROCm: test torch.version.hip", "在 ROCm 版 PyTorch 上为 None：请检查 torch.version.hip");
+                   "is None on PyTorch for ROCm: test torch.version.hip",
+                   "在 ROCm 版 PyTorch 上为 None：请检查 torch.version.hip");
     if (!same(u->s, t, "CUDAExtension") || t->to >= u->s->n || p[t->to] != '(')
         return;
     struct finding *d = findings_add(u->f, u->o, u->s, HZ_PY_OK, t->at, t->n, "CUDAExtension");
     if (d) {
-        d->note[HAZARD_EN] = "PyTorch for ROCm converts and compiles its sources; headers must be in include_dirs.";
+        d->note[HAZARD_EN] =
+            "PyTorch for ROCm converts and compiles its sources; headers must be in include_dirs.";
         d->note[HAZARD_ZH] = "ROCm 版 PyTorch 会转换并编译其源文件；头文件须位于 include_dirs。";
     }
 }
 
 void build_scan_setup(struct source *s, const struct hazard_opts *o, struct findings *f)
 {
-    struct setup u = {.s = s, .o = o, .f = f, .place = {.s = s, .o = o, .f = f, .sure = false, .python = true}};
+    struct setup u = {
+        .s = s, .o = o, .f = f, .place = {.s = s, .o = o, .f = f, .sure = false, .python = true}};
     bool libraries_next = false, skip = false;
     if (memmem(s->p, s->n, "CUDAExtension", 13) || memmem(s->p, s->n, "nvcc", 4))
         u.place.sure = true;

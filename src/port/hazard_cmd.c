@@ -31,22 +31,28 @@ static const char *const langs[] = {"en", "zh", NULL};
 static const char *const levels[] = {"note", "warning", "error", "never", NULL};
 
 const struct cmd_opt examine_opts[] = {
-    {"format", 'f', CMD_TEXT, "FORMAT", "text, json, sarif or html (default text)", formats, EX(format)},
+    {"format", 'f', CMD_TEXT, "FORMAT", "text, json, sarif or html (default text)", formats,
+     EX(format)},
     {"output", 'o', CMD_TEXT, "FILE", "write the report to FILE", NULL, EX(output)},
     {"lang", 'l', CMD_TEXT, "LANG", "en or zh (default en)", langs, EX(lang)},
-    {"fail-on", 0, CMD_TEXT, "LEVEL", "exit 1 on findings from this level up (default error)", levels, EX(fail_on)},
-    {"arch", 'a', CMD_TEXT, "LIST", "targets: gfx90a, gfx942, gfx950 (default gfx90a,gfx942)", NULL, EX(arch)},
+    {"fail-on", 0, CMD_TEXT, "LEVEL", "exit 1 on findings from this level up (default error)",
+     levels, EX(fail_on)},
+    {"arch", 'a', CMD_TEXT, "LIST", "targets: gfx90a, gfx942, gfx950 (default gfx90a,gfx942)", NULL,
+     EX(arch)},
     {"rocm", 0, CMD_TEXT, "VERSION", "target ROCm version (default newest)", NULL, EX(rocm)},
-    {"no-fix", 0, CMD_LIST, "ID", "count this rule's findings as open; all: every rule's", NULL, EX(no_fix)},
+    {"no-fix", 0, CMD_LIST, "ID", "count this rule's findings as open; all: every rule's", NULL,
+     EX(no_fix)},
     {"exclude-dir", 0, CMD_LIST, "NAME", "directory to leave out", NULL, EX(exclude_dirs)},
     {"exclude-file", 0, CMD_LIST, "NAME", "file to leave out", NULL, EX(exclude_files)},
     {0}};
 const struct cmd_opt build_files_opts[] = {
-    {"inplace", 'i', CMD_FLAG, NULL, "change the files; each is kept as FILE.prehip", NULL, BU(inplace)},
+    {"inplace", 'i', CMD_FLAG, NULL, "change the files; each is kept as FILE.prehip", NULL,
+     BU(inplace)},
     {"diff", 0, CMD_FLAG, NULL, "print a unified diff instead of findings", NULL, BU(diff)},
     {"lang", 'l', CMD_TEXT, "LANG", "en or zh (default en)", langs, BU(lang)},
     {"arch", 'a', CMD_TEXT, "LIST", "targets (default gfx90a,gfx942)", NULL, BU(arch)},
-    {"no-fix", 0, CMD_LIST, "ID", "leave this rule's places as they are; all: every rule's", NULL, BU(no_fix)},
+    {"no-fix", 0, CMD_LIST, "ID", "leave this rule's places as they are; all: every rule's", NULL,
+     BU(no_fix)},
     {"exclude-dir", 0, CMD_LIST, "NAME", "directory to leave out", NULL, BU(exclude_dirs)},
     {0}};
 const struct cmd_opt explain_opts[] = {
@@ -57,17 +63,22 @@ const size_t examine_opts_size = sizeof(struct examine_args);
 const size_t build_files_opts_size = sizeof(struct build_args);
 const size_t explain_opts_size = sizeof(struct explain_args);
 const char examine_details[] =
-    "Reads sources, build files and Python files of a CUDA tree (or of its port) and changes nothing. "
-    "Findings that `translate` or `build-files` settles by itself are marked and do not count. Exit "
+    "Reads sources, build files and Python files of a CUDA tree (or of its port) and changes "
+    "nothing. "
+    "Findings that `translate` or `build-files` settles by itself are marked and do not count. "
+    "Exit "
     "status: 0 clean, 1 findings at or above --fail-on, 2 usage, 3 a file could not be read.";
 const char build_files_details[] =
-    "CMakeLists.txt, *.cmake, Makefile, *.mk, *.sh and setup.py. Without --inplace nothing is written. "
+    "CMakeLists.txt, *.cmake, Makefile, *.mk, *.sh and setup.py. Without --inplace nothing is "
+    "written. "
     "Exit status: 0 done, 2 usage, 3 a file could not be read or written.";
-const char explain_details[] = "ID is a rule's id (SP0101) or row (W1). Without one the rules are listed.";
+const char explain_details[] =
+    "ID is a rule's id (SP0101) or row (W1). Without one the rules are listed.";
 
 static const char *const all_extensions[] = {
-    "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inl", "inc", "ipp", "hip", "cl", "py", "sh", "bash",
-    "mk", "cmake", "txt", "Makefile", "makefile", "GNUmakefile", NULL};
+    "cu",  "cuh",   "c",   "cc",       "cpp",      "cxx",         "h",  "hh", "hpp",
+    "hxx", "inl",   "inc", "ipp",      "hip",      "cl",          "py", "sh", "bash",
+    "mk",  "cmake", "txt", "Makefile", "makefile", "GNUmakefile", NULL};
 
 static int usage(const char *verb, const char *what, const char *value)
 {
@@ -93,8 +104,8 @@ bool hazard_no_fix(struct hazard_opts *o, const char *ids)
 }
 
 /* Fills o from texts that may be NULL; a usage message and false when one is wrong. */
-static bool options(const char *verb, const char *arch, const char *rocm, const struct cmd_list *no_fix,
-                    struct hazard_opts *o)
+static bool options(const char *verb, const char *arch, const char *rocm,
+                    const struct cmd_list *no_fix, struct hazard_opts *o)
 {
     *o = HAZARD_OPTS_DEFAULT;
     if (arch && !(o->targets = hazard_targets_parse(arch))) {
@@ -176,7 +187,8 @@ int examine_main(const void *globals, const void *opts, int argc, char **argv)
     if (!options("examine", a->arch, a->rocm, &a->no_fix, &o))
         return RUN_USAGE;
     const char *dirs[CMD_LIST_MAX + 1], *names[CMD_LIST_MAX + 1];
-    struct file_rules rules = {ended(&a->exclude_dirs, dirs), ended(&a->exclude_files, names), all_extensions};
+    struct file_rules rules = {ended(&a->exclude_dirs, dirs), ended(&a->exclude_files, names),
+                               all_extensions};
     struct file_list l = {0};
     struct findings f = {0};
     bool ok = true;
@@ -191,7 +203,8 @@ int examine_main(const void *globals, const void *opts, int argc, char **argv)
         ok = scan_file(l.v[i].path, &o, &f) && ok;
     file_list_free(&l);
     findings_sort(&f);
-    struct report_opts ro = {.format = (enum report_format)index_of(a->format, formats, REPORT_TEXT),
+    struct report_opts ro = {.format =
+                                 (enum report_format)index_of(a->format, formats, REPORT_TEXT),
                              .lang = (enum hazard_lang)index_of(a->lang, langs, HAZARD_EN),
                              .color = !a->output && isatty(STDOUT_FILENO),
                              .targets = o.targets,
@@ -233,10 +246,10 @@ static void print_rule(const struct hazard_rule *r, enum hazard_lang lang)
     static const char *const heads[HAZARD_LANGS][5] = {
         {"Targets", "Automatic fix", "Found", "Not found", "Source"},
         {"目标", "自动修复", "会报告", "不会报告", "来源"}};
-    printf("%s (%s, %s): %s\n\n%s\n\n", r->id, r->row, hazard_severity_name(r->severity, lang), r->title[lang],
-           r->advice[lang]);
-    printf("%s: %s\n%s: %s\n%s: %s\n\n", heads[lang][0], hazard_targets_text(r->targets, targets), heads[lang][1],
-           r->fixable ? "--no-fix" : "-", heads[lang][4], r->source);
+    printf("%s (%s, %s): %s\n\n%s\n\n", r->id, r->row, hazard_severity_name(r->severity, lang),
+           r->title[lang], r->advice[lang]);
+    printf("%s: %s\n%s: %s\n%s: %s\n\n", heads[lang][0], hazard_targets_text(r->targets, targets),
+           heads[lang][1], r->fixable ? "--no-fix" : "-", heads[lang][4], r->source);
     printf("%s:\n%s\n%s:\n%s", heads[lang][2], r->bad, heads[lang][3], r->good);
 }
 
@@ -248,7 +261,8 @@ int explain_main(const void *globals, const void *opts, int argc, char **argv)
         return write_docs(a->docs);
     for (size_t i = 0; argc == 0 && i < HZ_COUNT; i++) {
         const struct hazard_rule *r = hazard_rule((enum hazard_no)i);
-        printf("%s %-4s %-8s %s\n", r->id, r->row, hazard_severity_name(r->severity, lang), r->title[lang]);
+        printf("%s %-4s %-8s %s\n", r->id, r->row, hazard_severity_name(r->severity, lang),
+               r->title[lang]);
     }
     for (int i = 0; i < argc; i++) {
         const struct hazard_rule *r = hazard_rule_by_id(argv[i]);
@@ -264,14 +278,16 @@ static int replace_file(struct source *s, const struct sl_buf *b)
 {
     struct sl_err err = {0};
     SL_AUTO_FREE char *backup = sl_asprintf("%s.prehip", s->path);
-    if (out_backup(s->path, backup, s->p, s->n, &err) < 0 || out_write(s->path, sl_buf_str(b), b->n, &err) < 0) {
+    if (out_backup(s->path, backup, s->p, s->n, &err) < 0 ||
+        out_write(s->path, sl_buf_str(b), b->n, &err) < 0) {
         fprintf(stderr, "starport: %s\n", err.msg);
         return -1;
     }
     return 0;
 }
 
-static int build_one(const char *path, const struct build_args *a, const struct hazard_opts *o, struct findings *f)
+static int build_one(const char *path, const struct build_args *a, const struct hazard_opts *o,
+                     struct findings *f)
 {
     struct source s;
     struct sl_err err = {0};
@@ -324,7 +340,8 @@ int build_files_main(const void *globals, const void *opts, int argc, char **arg
             status = RUN_INPUT;
     file_list_free(&l);
     findings_sort(&f);
-    struct report_opts ro = {.lang = (enum hazard_lang)index_of(a->lang, langs, HAZARD_EN), .targets = o.targets,
+    struct report_opts ro = {.lang = (enum hazard_lang)index_of(a->lang, langs, HAZARD_EN),
+                             .targets = o.targets,
                              .color = isatty(STDOUT_FILENO)};
     SL_AUTO_BUF struct sl_buf b = SL_BUF(REPORT_MAX_BYTES);
     if (!a->diff)

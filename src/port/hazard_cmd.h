@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hazard_cmd.h: the verbs `examine`, `explain` and `build-files` of starport, and the hook that lets
- * `translate` apply the automatic fixes.
+ * hazard_cmd.h: the verbs `examine`, `explain` and `build-files` of starport, and the hook that
+ * lets `translate` apply the automatic fixes.
  */
 #ifndef PORT_HAZARD_CMD_H
 #define PORT_HAZARD_CMD_H

@@ -4,10 +4,12 @@
 
 static bool name_byte(unsigned char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c >= 0x80;
 }
 
-/* Length of a string prefix (r, b, f, u and pairs) if a quote follows; else 0. *quote: its place. */
+/* Length of a string prefix (r, b, f, u and pairs) if a quote follows; else 0. *quote: its place.
+ */
 static bool string_at(const char *p, size_t n, size_t i, size_t *ret_quote, bool *ret_raw)
 {
     size_t k = i;
@@ -85,14 +87,16 @@ struct py_tok py_next(const char *p, size_t n, size_t *i)
     return t;
 }
 
-/* Dotted names, matched from their start: "torch.version.cuda" also matches torch.version.cuda.split. */
+/* Dotted names, matched from their start: "torch.version.cuda" also matches
+ * torch.version.cuda.split. */
 static const struct {
     const char *name;
     enum hazard_no no;
     const char *fix;
 } names[] = {
     {"torch.version.cuda", HZ_PY_VERSION, "torch.version.hip"},
-    {"torch.cuda.get_device_capability", HZ_PY_SM, "torch.cuda.get_device_properties(0).gcnArchName"},
+    {"torch.cuda.get_device_capability", HZ_PY_SM,
+     "torch.cuda.get_device_properties(0).gcnArchName"},
     {"torch.cuda.get_arch_list", HZ_PY_SM, "torch.cuda.get_device_properties(0).gcnArchName"},
     {"torch.cuda.nvtx", HZ_PY_OK, NULL},
     {"torch.backends.cuda.matmul.allow_tf32", HZ_PY_TF32, NULL},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * pyscan.h: Python files of a PyTorch project: which lines run unchanged on ROCm and which do not
- * (rules SP13xx). Reads tokens, not text: names in comments count for nothing, strings count only where a
- * rule is about strings. Nothing is edited.
+ * (rules SP13xx). Reads tokens, not text: names in comments count for nothing, strings count only
+ * where a rule is about strings. Nothing is edited.
  *
  *     pyscan(&source, &opts, &findings);
  */
