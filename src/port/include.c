@@ -109,13 +109,10 @@ void pass_include(struct pass *p, size_t hash, size_t i)
     enum port_what why;
     const char *target = flags & API_DROP ? "" : pass_target(p, id, &why);
     if (!target) {
-        p->r->missed[id]++;
-        p->r->n_missed++;
-        pass_note(p, t->at, id, why);
+        pass_missed(p, t->at, id, why);
         return;
     }
-    p->r->converted[id]++;
-    p->r->n_converted++;
+    pass_converted(p, id);
     if (!*target || already(p, target)) {
         remove_line(p, hash, i);
         return;

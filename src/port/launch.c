@@ -187,6 +187,29 @@ static void rewrite(struct pass *p, size_t i, const struct launch *c)
     rewrite_tail(p, c, is_va_args(l, &c->args) ? "##" : "");
 }
 
+/* Without rewriting, all that matters is that `>>>` and `(` follow. Counts brackets itself, so that
+ * a file whose launches stay needs no pairing. */
+static bool looks_whole(const struct lex *l, size_t i)
+{
+    int depth = 0;
+    for (int k = 0; k < LAUNCH_MAX_TOKENS && ++i < l->n; k++) {
+        const struct lex_tok *t = &l->v[i];
+        if (t->kind == LEX_EOD)
+            return true; /* in a macro's body: what follows where it is used is not known here */
+        if (t->kind != LEX_PUNCT)
+            continue;
+        if (t->sub == '(' || t->sub == '[' || t->sub == '{')
+            depth++;
+        else if (t->sub == ')' || t->sub == ']' || t->sub == '}')
+            depth--;
+        else if (depth == 0 && t->sub == '>' && triple(l, i) && !lex_punct(l, i + 3, '>'))
+            return lex_punct(l, lex_next(l, i + 2), '(') || l->v[i].flags & LEX_F_PP;
+        if (depth < 0 || t->sub == ';' || t->sub == LEX_P_LAUNCH)
+            return false;
+    }
+    return false;
+}
+
 void pass_launch(struct pass *p, size_t i)
 {
     struct lex *l = p->l;
@@ -194,8 +217,13 @@ void pass_launch(struct pass *p, size_t i)
     if (lex_punct(l, i + 1, LEX_P_LAUNCH) || lex_punct(l, i + 1, '<') ||
         lex_punct(l, i + 1, LEX_P_SHL))
         return; /* <<<<<<<: a merge conflict's marker */
-    bool whole = launch_parse(l, i, &c);
     bool in_macro = l->v[i].flags & LEX_F_PP;
+    if (!p->o->ggl) {
+        p->needs_runtime = true;
+        pass_note(p, l->v[i].at, -1, looks_whole(l, i) ? PORT_LAUNCH : PORT_OPEN_LAUNCH);
+        return;
+    }
+    bool whole = launch_parse(l, i, &c);
     if (!whole || (c.args.open == SIZE_MAX && !in_macro)) {
         if (!in_macro)
             pass_note(p, l->v[i].at, -1, PORT_OPEN_LAUNCH);
@@ -203,9 +231,8 @@ void pass_launch(struct pass *p, size_t i)
     }
     pass_note(p, l->v[i].at, -1, PORT_LAUNCH);
     p->needs_runtime = true;
-    if (!p->o->ggl || c.args.open == SIZE_MAX)
+    if (c.args.open == SIZE_MAX)
         return;
-    pass_scan(p);
     if (!in_macro || !launch_is_expanded(p, i))
         rewrite(p, i, &c);
 }

@@ -3,10 +3,14 @@
 #include "base/core/err.h"
 #include "base/core/mem.h"
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* What a byte can start, and (bit 7) whether it may stand inside an identifier or number. */
 enum {
     C_OTHER,
+    C_SINGLE, /* a punctuator that never starts a longer one */
     C_SPACE,
     C_NEWLINE,
     C_WORD,
@@ -27,15 +31,16 @@ static const uint8_t class_of[256] = {
     [' '] = C_SPACE,  ['\n'] = C_NEWLINE, ['a' ... 'z'] = C_W,   ['A' ... 'Z'] = C_W,
     ['_'] = C_W,      ['$'] = C_W,        [0x80 ... 0xff] = C_W, ['0' ... '9'] = C_N,
     ['.'] = C_DOT,    ['"'] = C_QUOTE,    ['\''] = C_APOS,       ['/'] = C_SLASH,
-    ['#'] = C_HASH,   ['\\'] = C_BACK};
+    ['#'] = C_HASH,   ['\\'] = C_BACK,    ['('] = C_SINGLE,      [')'] = C_SINGLE,
+    ['['] = C_SINGLE, [']'] = C_SINGLE,   ['{'] = C_SINGLE,      ['}'] = C_SINGLE,
+    [';'] = C_SINGLE, [','] = C_SINGLE,   ['?'] = C_SINGLE,      ['~'] = C_SINGLE,
+};
 
 struct run {
     struct lex *l;
     const char *p;
     size_t n;
     uint8_t flags; /* for the next token */
-    bool blank;    /* nothing but comments on this line so far */
-    bool header;   /* the next token may be an include's operand */
 };
 
 static inline uint8_t cls(unsigned char c)
@@ -65,9 +70,54 @@ static inline struct lex_tok *put(struct run *r, size_t at, size_t end, int kind
     return t;
 }
 
+#ifdef __SSE2__
+/* One bit for each of 16 bytes: set where it belongs to a word. Ranges by one signed comparison
+ * each. */
+static inline unsigned word_bits(const char *p)
+{
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i low = _mm_or_si128(v, _mm_set1_epi8(0x20));
+    __m128i alpha = _mm_cmplt_epi8(_mm_add_epi8(low, _mm_set1_epi8((char)(128 - 'a'))),
+                                   _mm_set1_epi8(-128 + 26));
+    __m128i digit =
+        _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8((char)(128 - '0'))), _mm_set1_epi8(-128 + 10));
+    __m128i other =
+        _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('_')), _mm_cmpeq_epi8(v, _mm_set1_epi8('$')));
+    __m128i all = _mm_or_si128(_mm_or_si128(alpha, digit), _mm_or_si128(other, v));
+    return (unsigned)_mm_movemask_epi8(all);
+}
+
+static inline unsigned space_bits(const char *p)
+{
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(' ')));
+}
+#endif
+
 static inline size_t scan_word(const char *p, size_t i, size_t n)
 {
+#ifdef __SSE2__
+    for (; i + 16 <= n; i += 16) {
+        unsigned outside = ~word_bits(p + i) & 0xffff;
+        if (outside)
+            return i + (size_t)__builtin_ctz(outside);
+    }
+#endif
     while (i < n && in_word((unsigned char)p[i]))
+        i++;
+    return i;
+}
+
+static inline size_t scan_spaces(const char *p, size_t i, size_t n)
+{
+#ifdef __SSE2__
+    for (; i + 16 <= n; i += 16) {
+        unsigned outside = ~space_bits(p + i) & 0xffff;
+        if (outside)
+            return i + (size_t)__builtin_ctz(outside);
+    }
+#endif
+    while (i < n && p[i] == ' ')
         i++;
     return i;
 }
@@ -182,7 +232,6 @@ static size_t lex_slash(struct run *r, size_t i)
     } else {
         bool op = next == '=';
         put(r, i, i + 1 + op, LEX_PUNCT, op ? LEX_P_ASSIGN_OP : '/');
-        r->blank = false;
         return i + 1 + op;
     }
     struct lex_tok *t = put(r, i, e, LEX_COMMENT, 0);
@@ -217,10 +266,10 @@ static bool is_prefix(const char *p, size_t n, bool string)
            (n == 2 && p[0] == 'u' && p[1] == '8');
 }
 
-static size_t lex_word(struct run *r, size_t i)
+static inline size_t lex_word(struct run *r, size_t i)
 {
     size_t e = scan_word(r->p, i + 1, r->n);
-    if (e < r->n && e - i <= 3 && (r->p[e] == '"' || r->p[e] == '\'') &&
+    if (__builtin_expect(e - i <= 3 && e < r->n && (r->p[e] == '"' || r->p[e] == '\''), 0) &&
         is_prefix(r->p + i, e - i, r->p[e] == '"'))
         return lex_quoted(r, i, e);
     put(r, i, e, LEX_IDENT, 0);
@@ -243,7 +292,41 @@ static int directive_of(const char *p, size_t n)
     return LEX_D_OTHER;
 }
 
-/* '#' as the first thing of a line: the token itself, then the directive's name. */
+/* The operand of an include, or i when what stands there is something else (a macro). */
+static size_t lex_header(struct run *r, size_t i)
+{
+    size_t at = i;
+    while (at < r->n && (r->p[at] == ' ' || r->p[at] == '\t'))
+        at++;
+    if (at == r->n || (r->p[at] != '<' && r->p[at] != '"'))
+        return i;
+    char end = r->p[at] == '<' ? '>' : '"';
+    size_t e = at + 1;
+    while (e < r->n && r->p[e] != end && r->p[e] != '\n')
+        e++;
+    if (e >= r->n || r->p[e] != end)
+        return i;
+    r->flags |= at > i ? LEX_F_SPACE : 0;
+    put(r, at, e + 1, LEX_HEADER, 0);
+    return e + 1;
+}
+
+/* Nothing but comments stands before offset i on its line. */
+static bool opens_line(const struct run *r)
+{
+    if (r->flags & LEX_F_PP)
+        return false;
+    if (r->flags & LEX_F_BOL)
+        return true;
+    size_t k = r->l->n;
+    while (k > 0 && r->l->v[k - 1].kind == LEX_COMMENT)
+        if (r->l->v[--k].flags & LEX_F_BOL)
+            return true;
+    return false;
+}
+
+/* '#' as the first thing of a line: the token itself, the directive's name, an include's operand.
+ */
 static size_t lex_hash(struct run *r, size_t i)
 {
     r->flags |= LEX_F_PP;
@@ -259,23 +342,7 @@ static size_t lex_hash(struct run *r, size_t i)
     put(r, at, e, LEX_IDENT, 0);
     int d = directive_of(r->p + at, e - at);
     r->l->v[hash].sub = (uint8_t)d;
-    r->header = d == LEX_D_INCLUDE;
-    return e;
-}
-
-/* The operand of an include, or i when what stands there is something else (a macro). */
-static size_t lex_header(struct run *r, size_t i)
-{
-    char c = r->p[i], end = c == '<' ? '>' : '"';
-    if (c != '<' && c != '"')
-        return i;
-    size_t e = i + 1;
-    while (e < r->n && r->p[e] != end && r->p[e] != '\n')
-        e++;
-    if (e >= r->n || r->p[e] != end)
-        return i;
-    put(r, i, e + 1, LEX_HEADER, 0);
-    return e + 1;
+    return d == LEX_D_INCLUDE ? lex_header(r, e) : e;
 }
 
 static int pair_of(char c, char d)
@@ -349,70 +416,71 @@ static void end_directive(struct run *r, size_t i)
 {
     put(r, i, i, LEX_EOD, 0);
     r->flags = 0;
-    r->header = false;
 }
 
-/* One token that is neither space, newline nor comment. */
-static size_t lex_token(struct run *r, size_t i, uint8_t c)
+/* A token that is neither space, newline, word nor a single punctuator. */
+static size_t lex_other(struct run *r, size_t i, uint8_t c)
 {
-    if (r->header) {
-        r->header = false;
-        size_t e = lex_header(r, i);
-        if (e > i)
-            return e;
-    }
+    size_t n;
     switch (c) {
-    case C_WORD:
-        return lex_word(r, i);
-    case C_DIGIT: {
-        size_t e = scan_number(r->p, i + 1, r->n);
-        put(r, i, e, LEX_NUMBER, 0);
-        return e;
-    }
+    case C_SLASH:
+        return lex_slash(r, i);
+    case C_DIGIT:
+        n = scan_number(r->p, i + 1, r->n);
+        put(r, i, n, LEX_NUMBER, 0);
+        return n;
     case C_QUOTE:
     case C_APOS:
         return lex_quoted(r, i, i);
     case C_DOT:
         return lex_dot(r, i);
+    case C_BACK:
+        n = splice(r->p, i, r->n);
+        if (!n)
+            return lex_punctuator(r, i);
+        r->flags |= LEX_F_SPACE;
+        return i + n;
+    case C_HASH:
+        return opens_line(r) ? lex_hash(r, i) : lex_punctuator(r, i);
     default:
         return lex_punctuator(r, i);
     }
 }
 
-static size_t lex_step(struct run *r, size_t i)
+/* The newline at i and the indentation of the next line. */
+static inline size_t lex_newline(struct run *r, size_t i)
 {
-    uint8_t c = cls((unsigned char)r->p[i]);
-    switch (c) {
-    case C_SPACE:
-        r->flags |= LEX_F_SPACE;
-        return i + 1;
-    case C_NEWLINE:
-        if (r->flags & LEX_F_PP)
-            end_directive(r, i);
-        r->flags = LEX_F_BOL | LEX_F_SPACE;
-        r->blank = true;
-        return i + 1;
-    case C_SLASH:
-        return lex_slash(r, i);
-    case C_BACK: {
-        size_t s = splice(r->p, i, r->n);
-        if (s) {
+    if (r->flags & LEX_F_PP)
+        end_directive(r, i);
+    r->flags = LEX_F_BOL | LEX_F_SPACE;
+    return scan_spaces(r->p, i + 1, r->n);
+}
+
+static void lex_all(struct run *r)
+{
+    const char *p = r->p;
+    for (size_t i = 0, n = r->n; i < n;) {
+        uint8_t c = cls((unsigned char)p[i]);
+        switch (c) {
+        case C_WORD:
+            i = lex_word(r, i);
+            break;
+        case C_SPACE:
             r->flags |= LEX_F_SPACE;
-            return i + s;
+            i++;
+            break;
+        case C_SINGLE:
+            put(r, i, i + 1, LEX_PUNCT, p[i]);
+            i++;
+            break;
+        case C_NEWLINE:
+            i = lex_newline(r, i);
+            break;
+        default:
+            i = lex_other(r, i, c);
+            break;
         }
-        break;
     }
-    case C_HASH:
-        if (r->blank && !(r->flags & LEX_F_PP)) {
-            r->blank = false;
-            return lex_hash(r, i);
-        }
-        break;
-    default:
-        break;
-    }
-    r->blank = false;
-    return lex_token(r, i, c);
 }
 
 void lex_run(struct lex *l, const char *p, size_t n)
@@ -423,9 +491,8 @@ void lex_run(struct lex *l, const char *p, size_t n)
     l->n = 0;
     free(l->mate);
     l->mate = NULL;
-    struct run r = {.l = l, .p = p, .n = n, .flags = LEX_F_BOL | LEX_F_SPACE, .blank = true};
-    for (size_t i = 0; i < n;)
-        i = lex_step(&r, i);
+    struct run r = {.l = l, .p = p, .n = n, .flags = LEX_F_BOL | LEX_F_SPACE};
+    lex_all(&r);
     if (r.flags & LEX_F_PP)
         end_directive(&r, n);
     if (l->n + 1 >= l->cap)

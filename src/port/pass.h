@@ -54,6 +54,9 @@ struct pass {
 
 /* translate.c */
 void pass_note(struct pass *p, size_t at, int id, enum port_what what);
+/* One use of an API was translated, or could not be. */
+void pass_converted(struct pass *p, int id);
+void pass_missed(struct pass *p, size_t at, int id, enum port_what why);
 /* The target of an API under the options, or NULL with *ret_why; counts nothing. */
 const char *pass_target(const struct pass *p, int id, enum port_what *ret_why);
 /* Text of tokens [from, to] with names translated, in the source's arena. */

@@ -3,6 +3,7 @@
 #include "port/diff.h"
 #include "port/out.h"
 #include "port/stats.h"
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -120,7 +121,7 @@ static int deliver(const struct run_options *o, struct job *j, struct source *s,
 static int translate(const struct run_options *o, struct job *j, struct source *s, FILE *log,
                      struct sl_err *err)
 {
-    struct port_result r = {0};
+    struct port_result r = {.by_name = o->stats || o->csv};
     int rc;
     port_translate(s, &o->port, &r);
     if (!o->quiet)
@@ -214,6 +215,10 @@ static void run_threads(struct run *run)
 int run_files(const struct run_options *o, const struct file_list *files)
 {
     struct run run = {.o = o, .n = files->n, .lock = PTHREAD_MUTEX_INITIALIZER};
+    /* Buffers of one file serve the next: giving them back to the kernel costs more than the work.
+     */
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
     run.progress = files->n > 8 && isatty(2) && (o->inplace || o->out_dir);
     if (o->csv && !(run.csv = fopen(o->csv, "we"))) {
         fprintf(stderr, "starport: %s: cannot be written\n", o->csv);

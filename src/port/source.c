@@ -11,24 +11,22 @@ void source_from(struct source *s, const char *path, const char *p, size_t n)
     lex_run(&s->lex, p, n);
 }
 
-/* Reads exactly `size` bytes and checks that the file ends there. */
+/* Reads `size` bytes, and asks for one more in the same call: the file must end there. */
 static int read_all(int fd, const char *path, char *buf, size_t size, struct sl_err *err)
 {
-    size_t n = 0;
-    for (;;) {
-        char extra;
-        ssize_t k = n < size ? read(fd, buf + n, size - n) : read(fd, &extra, 1);
+    for (size_t n = 0;;) {
+        ssize_t k = read(fd, buf + n, size + 1 - n);
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
             return sl_fail_errno(err, errno, "%s: cannot be read", path);
-        if (k == 0 && n == size)
+        n += (size_t)k;
+        if (n == size)
             return 0;
-        if (k == 0 || n == size)
+        if (k == 0 || n > size)
             return sl_fail(
                 err, SL_CONFLICT,
                 "%s: changed its size while it was read; run again when nothing writes it", path);
-        n += (size_t)k;
     }
 }
 

@@ -16,6 +16,21 @@ void pass_note(struct pass *p, size_t at, int id, enum port_what what)
     r->open |= what == PORT_OPEN_LAUNCH || what == PORT_OPEN_COMMENT || what == PORT_OPEN_STRING;
 }
 
+void pass_converted(struct pass *p, int id)
+{
+    if (p->r->converted)
+        p->r->converted[id]++;
+    p->r->n_converted++;
+}
+
+void pass_missed(struct pass *p, size_t at, int id, enum port_what why)
+{
+    if (p->r->missed)
+        p->r->missed[id]++;
+    p->r->n_missed++;
+    pass_note(p, at, id, why);
+}
+
 const char *pass_target(const struct pass *p, int id, enum port_what *ret_why)
 {
     unsigned f = api_flags(id);
@@ -78,9 +93,7 @@ static void missed(struct pass *p, size_t i, int id, enum port_what why)
 {
     if (whitelisted(p, lex_text(p->l, i), p->l->v[i].n))
         return;
-    p->r->missed[id]++;
-    p->r->n_missed++;
-    pass_note(p, p->l->v[i].at, id, why);
+    pass_missed(p, p->l->v[i].at, id, why);
 }
 
 /* Translated names that deserve a note all the same. */
@@ -110,8 +123,7 @@ static void pass_name(struct pass *p, size_t i, int id)
         missed(p, i, id, why);
         return;
     }
-    p->r->converted[id]++;
-    p->r->n_converted++;
+    pass_converted(p, id);
     p->needs_runtime = true;
     note_version(p, i, id);
     const char *other = kind == API_FUNCTION ? pass_args(p, i, id) : NULL;
@@ -176,7 +188,10 @@ static void pass_ident(struct pass *p, size_t i)
         pass_name(p, i, id);
         return;
     }
-    if (!p->needs_runtime && t->n >= 4 && strchr("_tbgd", t->first) && is_device_word(s, t->n))
+    if (!p->needs_runtime && t->n >= 4 &&
+        (t->first == '_' || t->first == 't' || t->first == 'b' || t->first == 'g' ||
+         t->first == 'd') &&
+        is_device_word(s, t->n))
         p->needs_runtime = true;
     if (p->launch_macros.n)
         pass_launch_macro(p, i);
@@ -273,7 +288,7 @@ void port_translate(struct source *s, const struct port_options *o, struct port_
                      .first_include = SIZE_MAX,
                      .pragma_once = SIZE_MAX,
                      .guard = SIZE_MAX};
-    if (!r->converted) {
+    if (r->by_name && !r->converted) {
         r->converted = sl_alloc((size_t)api_count() * sizeof *r->converted);
         r->missed = sl_alloc((size_t)api_count() * sizeof *r->missed);
     }
@@ -296,7 +311,7 @@ void port_translate(struct source *s, const struct port_options *o, struct port_
 void port_result_add(struct port_result *a, const struct port_result *b)
 {
     size_t n = (size_t)api_count();
-    if (!a->converted) {
+    if (b->converted && !a->converted) {
         a->converted = sl_alloc(n * sizeof *a->converted);
         a->missed = sl_alloc(n * sizeof *a->missed);
     }

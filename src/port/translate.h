@@ -64,7 +64,8 @@ struct port_note {
 struct port_result {
     struct port_note *notes;
     size_t n_notes, cap_notes;
-    uint32_t *converted, *missed; /* uses by API id; api_count() of each */
+    bool by_name;                 /* set by the caller: count uses by API id, too */
+    uint32_t *converted, *missed; /* those counts; api_count() of each, or NULL */
     size_t n_converted, n_missed, n_launches, n_strings, n_dropped;
     bool open; /* a comment, raw string or launch never ends: do not trust the result */
 };
