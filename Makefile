@@ -46,7 +46,7 @@ deps-demo:
 
 demo: deps-demo
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
-	ninja -C $(BUILD) demo-programs
+	ninja -C $(BUILD) starlease starleased starlease-agentd
 	BUILD=$(BUILD) scripts/demo.sh
 demo-stop:
 	BUILD=$(BUILD) scripts/demo.sh stop
