@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/image.h"
+#include "agent/mount.h"
+#include "base/core/failpoint.h"
+#include "base/core/mem.h"
+#include "base/io/json.h"
+#include "base/io/proc.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum { MKFS_LIMIT_S = 3600, FACTS_MAX = 4096 };
+
+struct import {
+    const struct agent *a;
+    const struct image_import *in;
+    char temp[PATH_MAX]; /* STATE/images/tmp-NAME */
+    int64_t total;
+    struct unpack u;
+    char digest[80];
+};
+
+static int tell(void *arg, const struct unpack *u)
+{
+    struct import *m = arg;
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(256);
+    struct jw w = {&b};
+    if (!m->in->progress)
+        return 0;
+    jw_object(&w, NULL);
+    jw_int(&w, "bytes", u->packed > m->total ? m->total : u->packed);
+    jw_int(&w, "total", m->total);
+    jw_int(&w, "files", u->files);
+    jw_end(&w);
+    return m->in->progress(m->in->progress_arg, sl_buf_str(&b));
+}
+
+static void temp_remove(const struct import *m)
+{
+    char parent[PATH_MAX];
+    agent_path(parent, "%s/images", m->a->state_dir);
+    SL_AUTO_CLOSE int dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0)
+        (void)tree_remove(dir, strrchr(m->temp, '/') + 1);
+}
+
+static int digest_check(const struct import *m, struct sl_err *err)
+{
+    if (!m->in->digest || sl_streq(m->in->digest, m->digest))
+        return 0;
+    return sl_fail_at(err, SL_INVALID, "digest", "digest: the image is %.19s..., not %.19s...",
+                      m->digest, m->in->digest);
+}
+
+static int64_t folder_bytes(int dir)
+{
+    struct stat st;
+    int64_t sum = 0;
+    int fd = openat(dir, "blobs/sha256", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            sum += st.st_size;
+    if (d)
+        closedir(d);
+    return sum;
+}
+
+static int unpack_file(struct import *m, int fd, int64_t size, struct sl_err *err)
+{
+    char layout_path[PATH_MAX], hex[SHA256_HEX];
+    m->total = size;
+    if (dir_make(agent_path(layout_path, "%s/layout", m->temp), 0700, err) < 0)
+        return -1;
+    SL_AUTO_CLOSE int layout = open(layout_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int oci = layout < 0 ? sl_fail_errno(err, errno, "open %s", layout_path)
+                         : oci_from_tar(fd, layout, &m->u.limits, err);
+    if (oci < 0)
+        return -1;
+    if (oci)
+        return oci_unpack(layout, &m->u, m->digest, err);
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return sl_fail_errno(err, errno, "read %s again", m->in->path);
+    if (unpack_tar(&m->u, fd, false, hex, err) < 0)
+        return -1;
+    snprintf(m->digest, sizeof m->digest, "sha256:%s", hex);
+    return 0;
+}
+
+static int unpack_source(struct import *m, struct sl_err *err)
+{
+    struct stat st;
+    SL_AUTO_CLOSE int fd = open(m->in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return sl_fail_at(err, SL_NOT_FOUND, "path", "path: %.200s cannot be read (%s)",
+                          m->in->path, strerror(errno));
+    if (S_ISREG(st.st_mode))
+        return unpack_file(m, fd, st.st_size, err);
+    if (!S_ISDIR(st.st_mode) || !oci_is_layout(fd))
+        return sl_fail_at(err, SL_INVALID, "path",
+                          "path: %.200s is neither a tar file nor an OCI layout", m->in->path);
+    m->total = folder_bytes(fd);
+    return oci_unpack(fd, &m->u, m->digest, err);
+}
+
+static int make_erofs(struct import *m, const char *root, const char *file, struct sl_err *err)
+{
+    /* fixed time and UUID: the same image gives the same file */
+    const char *argv[] = {
+        "mkfs.erofs", "-zlz4", "-T0", "-U", "00000000-0000-0000-0000-000000000000",
+        "--quiet",    file,    root,  NULL};
+    return proc_run(&(struct proc){.argv = argv, .timeout_s = MKFS_LIMIT_S}, err);
+}
+
+static void facts_write(struct jw *w, const char *name, const char *digest, int64_t size_bytes,
+                        int64_t files)
+{
+    jw_object(w, NULL);
+    jw_str(w, "name", name);
+    jw_str(w, "digest", digest);
+    jw_int(w, "size_bytes", size_bytes);
+    jw_int(w, "files", files);
+    jw_end(w);
+}
+
+static int publish(struct import *m, const char *file, struct sl_buf *out, struct sl_err *err)
+{
+    char final[PATH_MAX], facts[PATH_MAX];
+    struct stat st;
+    SL_AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0 || fstat(fd, &st) < 0)
+        return sl_fail_errno(err, errno, "write %s", file);
+    struct jw w = {out};
+    facts_write(&w, m->in->name, m->digest, st.st_size, m->u.files);
+    agent_path(final, "%s/images/%s.erofs", m->a->state_dir, m->in->name);
+    agent_path(facts, "%s/images/%s.json", m->a->state_dir, m->in->name);
+    FAILPOINT("agent.image_made");
+    if (rename(file, final) < 0)
+        return sl_fail_errno(err, errno, "rename %s", file);
+    FAILPOINT("agent.image_renamed");
+    return file_write(facts, out->p, out->n, 0600, err);
+}
+
+static int import_run(struct import *m, struct sl_buf *out, struct sl_err *err)
+{
+    char root[PATH_MAX], file[PATH_MAX];
+    temp_remove(m); /* what a killed import left */
+    if (dir_make(agent_path(root, "%s/root", m->temp), 0700, err) < 0)
+        return -1;
+    m->u.root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (m->u.root < 0 || fchmod(m->u.root, 0755) < 0)
+        return sl_fail_errno(err, errno, "open %s", root);
+    int rc = unpack_source(m, err);
+    close(m->u.root);
+    if (rc < 0 || digest_check(m, err) < 0)
+        return -1;
+    FAILPOINT("agent.image_unpacked");
+    (void)tell(m, &m->u);
+    agent_path(file, "%s/image.erofs", m->temp);
+    if (make_erofs(m, root, file, err) < 0)
+        return -1;
+    return publish(m, file, out, err);
+}
+
+static int facts_read(const struct agent *a, const char *name, struct sl_buf *b)
+{
+    char path[PATH_MAX];
+    struct sl_err ignored = {0};
+    if (access(agent_path(path, "%s/images/%s.erofs", a->state_dir, name), F_OK) < 0)
+        return -1;
+    return file_read(agent_path(path, "%s/images/%s.json", a->state_dir, name), FACTS_MAX, b,
+                     &ignored);
+}
+
+static bool already(const struct agent *a, const struct image_import *in, struct sl_buf *out)
+{
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(FACTS_MAX);
+    JR_AUTO_DOC struct jr_doc *doc = NULL;
+    struct sl_err ignored = {0};
+    if (!in->digest || facts_read(a, in->name, &b) < 0 ||
+        jr_open(sl_buf_str(&b), b.n, &doc, &ignored) < 0 ||
+        !sl_streq(jr_text(jr_get(jr_root(doc), "digest"), ""), in->digest))
+        return false;
+    sl_buf_add(out, b.p, b.n);
+    return true;
+}
+
+int image_import(const struct agent *a, const struct image_import *in, struct sl_buf *out,
+                 struct sl_err *err)
+{
+    struct import m = {.a = a, .in = in, .u = {.limits = UNPACK_LIMITS, .progress = tell}};
+    char lock_name[80];
+    SL_AUTO_CLOSE int lock = -1;
+    m.u.progress_arg = &m;
+    if (in->digest && (!sl_starts(in->digest, "sha256:") || strlen(in->digest) != 71 ||
+                       strspn(in->digest + 7, "0123456789abcdef") != 64))
+        return sl_fail_at(err, SL_INVALID, "digest", "digest must be sha256: and 64 hex digits");
+    if (in->path[0] != '/')
+        return sl_fail_at(err, SL_INVALID, "path", "path must be absolute: it is read on the node");
+    snprintf(lock_name, sizeof lock_name, "import-%s", in->name);
+    if (agent_lock(a, lock_name, 1000, &lock, err) < 0)
+        return -1;
+    if (already(a, in, out))
+        return 0;
+    agent_path(m.temp, "%s/images/tmp-%s", a->state_dir, in->name);
+    int rc = import_run(&m, out, err);
+    temp_remove(&m);
+    return rc;
+}
+
+int image_list(const struct agent *a, struct sl_buf *out, struct sl_err *err)
+{
+    char path[PATH_MAX];
+    struct jw w = {out};
+    DIR *d = opendir(agent_path(path, "%s/images", a->state_dir));
+    jw_object(&w, NULL);
+    jw_array(&w, "images");
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char name[64];
+        size_t n = strlen(e->d_name);
+        SL_AUTO_BUF struct sl_buf b = SL_BUF(FACTS_MAX);
+        if (n < 6 || n > 68 || !sl_streq(e->d_name + n - 5, ".json"))
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)n - 5, e->d_name);
+        if (facts_read(a, name, &b) == 0)
+            jw_raw(&w, NULL, sl_buf_str(&b));
+    }
+    if (d)
+        closedir(d);
+    jw_end(&w);
+    jw_end(&w);
+    return 0;
+}
+
+int image_remove(const struct agent *a, const char *name, struct sl_err *err)
+{
+    char file[PATH_MAX], facts[PATH_MAX], lock_name[80];
+    SL_AUTO_CLOSE int lock = -1;
+    snprintf(lock_name, sizeof lock_name, "image-%s", name);
+    agent_path(file, "%s/images/%s.erofs", a->state_dir, name);
+    agent_path(facts, "%s/images/%s.json", a->state_dir, name);
+    if (agent_lock(a, lock_name, 30000, &lock, err) < 0)
+        return -1;
+    if (loop_in_use(file))
+        return sl_fail_at(err, SL_CONFLICT, "name", "image %s is in use by a lease", name);
+    if ((unlink(facts) < 0 && errno != ENOENT) || (unlink(file) < 0 && errno != ENOENT))
+        return sl_fail_errno(err, errno, "remove image %s", name);
+    return 0;
+}

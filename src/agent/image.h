@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * image.h: images on this node. Imported once into a read-only EROFS file, never pulled when a
+ * lease starts. A source is a root tar file (plain, gzip, zstd), an OCI layout folder, or a tar of
+ * one.
+ */
+#ifndef AGENT_IMAGE_H
+#define AGENT_IMAGE_H
+#include "agent/agent.h"
+#include "agent/unpack.h"
+#include "base/core/buf.h"
+
+struct image_import {
+    const char *name, *path;
+    const char *digest; /* "sha256:..." of the tar file, or of the OCI manifest; NULL: any */
+    int (*progress)(void *arg, const char *json); /* {"bytes","total","files"} */
+    void *progress_arg;
+};
+
+/* Replaces an image of that name; leases that run keep the old file. With `digest` given and
+ * already here under that name: nothing is done. */
+int image_import(const struct agent *a, const struct image_import *in, struct sl_buf *out,
+                 struct sl_err *err);
+int image_list(const struct agent *a, struct sl_buf *out, struct sl_err *err);
+/* SL_CONFLICT while a lease uses it; an absent one is fine. */
+int image_remove(const struct agent *a, const char *name, struct sl_err *err);
+
+/* OCI layout (oci.c). `layout`: its folder, open. ret_digest: of the manifest, "sha256:...". */
+bool oci_is_layout(int layout);
+int oci_unpack(int layout, struct unpack *u, char ret_digest[80], struct sl_err *err);
+/* Copies a tar of an OCI layout into a folder: only oci-layout, index.json and blobs/sha256/HEX.
+ * Returns 1 when it was one, 0 when the tar is something else (then the folder is as it was). */
+int oci_from_tar(int fd, int into, const struct unpack_limits *limits, struct sl_err *err);
+#endif
