@@ -11,6 +11,7 @@
  */
 #ifndef PORT_API_H
 #define PORT_API_H
+#include "port/api_hash.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,15 +83,15 @@ struct api_rule {
 
 /* The id of a name, 0..api_count()-1, or -1. One hash and one comparison. */
 int api_find(const char *name, size_t n);
-/* The same for names that mean work (another name, or no target); others may give -1. The first two
- * bytes reject nearly every identifier of ordinary code. */
+/* The same for names that mean work (another name, or no target); others may give -1. A look at
+ * three bytes rejects nearly every identifier of ordinary code. */
 static inline int api_match(const char *name, size_t n)
 {
-    extern const uint64_t api_starts[1024];
+    extern const uint64_t api_marks[1024];
     if (n < 2)
         return -1;
-    uint32_t bit = (uint32_t)(unsigned char)name[0] << 8 | (unsigned char)name[1];
-    return api_starts[bit >> 6] >> (bit & 63) & 1 ? api_find(name, n) : -1;
+    uint32_t bit = api_mark(name, n);
+    return api_marks[bit >> 6] >> (bit & 63) & 1 ? api_find(name, n) : -1;
 }
 int api_count(void);
 void api_get(int id, struct api *ret);

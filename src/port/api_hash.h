@@ -42,9 +42,12 @@ static inline uint32_t api_slot(uint64_t h, uint16_t displacement)
     uint64_t x = (h ^ (displacement * 0x9e3779b97f4a7c15u)) * 0xd6e8feb86659fd93u;
     return (uint32_t)(x >> (64 - API_SLOT_BITS));
 }
-/* The two bytes a name starts with, as a bit number of a 65536-bit map. */
-static inline uint32_t api_start(const char *p)
+/* A bit number of a 65536-bit map from a name's length (at least 2), first two and last bytes:
+ * cheap to take, and enough to reject nearly all names that are not in the table. */
+static inline uint32_t api_mark(const char *p, size_t n)
 {
-    return (uint32_t)(unsigned char)p[0] << 8 | (unsigned char)p[1];
+    uint32_t x = (uint32_t)(unsigned char)p[0] | (uint32_t)(unsigned char)p[1] << 8 |
+                 (uint32_t)(unsigned char)p[n - 1] << 16 | (uint32_t)n << 24;
+    return (x * 0x9e3779b1u) >> 16;
 }
 #endif

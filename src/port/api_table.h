@@ -26,7 +26,7 @@ extern const uint32_t api_libraries[], api_topics[]; /* pool offsets */
 extern const uint16_t api_rows_n, api_topics_n, api_longest;
 extern const uint16_t api_displacement[1 << API_BUCKET_BITS];
 extern const uint16_t api_slots[1 << API_SLOT_BITS]; /* row + 1, or 0 */
-extern const uint64_t api_starts[1024]; /* first two bytes of every name that means work */
+extern const uint64_t api_marks[1024];               /* api_mark of every name that means work */
 
 struct api_rule_row {
     uint32_t value; /* pool offset */

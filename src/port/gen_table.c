@@ -524,18 +524,18 @@ static void write_rows(FILE *f)
     fprintf(f, "};\n");
 }
 
-/* First bytes of names that a translation must look at: another target, or none. */
-static void write_starts(FILE *f)
+/* Marks of names that a translation must look at: another target, or none. */
+static void write_marks(FILE *f)
 {
     static uint64_t bits[1024];
     for (unsigned i = 0; i < n_rows; i++) {
         const struct api_row *r = &rows[i];
         if (r->kind == API_HEADER || (r->hip == r->cuda && !(r->flags & API_ROC)))
             continue;
-        uint32_t b = api_start(pool + r->cuda);
+        uint32_t b = api_mark(pool + r->cuda, r->length);
         bits[b >> 6] |= 1ull << (b & 63);
     }
-    fprintf(f, "const uint64_t api_starts[1024] = {");
+    fprintf(f, "const uint64_t api_marks[1024] = {");
     for (int i = 0; i < 1024; i++)
         fprintf(f, "%s0x%llx,", i % 8 ? "" : "\n", (unsigned long long)bits[i]);
     fprintf(f, "};\n");
@@ -563,7 +563,7 @@ int main(int argc, char **argv)
     write_u32(f, "api_topics[]", topics, n_topics);
     write_u16(f, "api_displacement[1 << API_BUCKET_BITS]", displacement, 1 << API_BUCKET_BITS);
     write_u16(f, "api_slots[1 << API_SLOT_BITS]", slots, 1 << API_SLOT_BITS);
-    write_starts(f);
+    write_marks(f);
     fprintf(f, "const uint16_t api_rows_n = %u, api_topics_n = %u, api_longest = %u;\n", n_rows,
             n_topics, longest);
     return fclose(f) == 0 ? 0 : 1;

@@ -85,6 +85,23 @@ static void note_other(struct pass *p, const char *name, size_t n)
     remember(p, copy);
     if (is_runtime(copy))
         p->has_runtime = true;
+    /* The hipBLAS header of an earlier run: what is left of cuBLAS then is its first interface. */
+    if (memmem(name, n, "hipblas.h", 9) && !p->blas_v2)
+        p->blas_v1 = true;
+}
+
+/* Headers inside cub's tree: hipCUB has the same tree for these parts, one header for the rest. */
+static const char *cub_target(struct pass *p, const char *name, size_t n)
+{
+    static const char *const same[] = {"block/",          "device/",   "grid/",
+                                       "iterator/",       "thread/",   "warp/",
+                                       "util_allocator.", "util_ptx.", "util_type."};
+    if (n < 9 || memcmp(name, "cub/", 4) != 0 || memcmp(name + n - 4, ".cuh", 4) != 0)
+        return NULL;
+    for (size_t k = 0; k < SL_COUNT(same); k++)
+        if (n > 4 + strlen(same[k]) && memcmp(name + 4, same[k], strlen(same[k])) == 0)
+            return sl_arena_printf(&p->s->arena, "hip%.*s.hpp", (int)(n - 4), name);
+    return "hipcub/hipcub.hpp";
 }
 
 void pass_include(struct pass *p, size_t hash, size_t i)
@@ -95,10 +112,12 @@ void pass_include(struct pass *p, size_t hash, size_t i)
     if (p->first_include == SIZE_MAX)
         p->first_include = hash;
     int id = api_find(name, n);
-    if (id < 0 || api_kind(id) != API_HEADER) {
+    const char *cub = id < 0 && !p->o->hipify ? cub_target(p, name, n) : NULL;
+    if (!cub && (id < 0 || api_kind(id) != API_HEADER)) {
         note_other(p, name, n);
         return;
     }
+    id = cub ? api_find("cub/cub.cuh", 11) : id;
     if (t->first == '"' && !p->o->hipify && is_local(p, name, n))
         return;
     unsigned flags = api_flags(id);
@@ -107,7 +126,7 @@ void pass_include(struct pass *p, size_t hash, size_t i)
     if (n == 11 && memcmp(name, "cublas_v2.h", 11) == 0)
         p->blas_v2 = true;
     enum port_what why;
-    const char *target = flags & API_DROP ? "" : pass_target(p, id, &why);
+    const char *target = flags & API_DROP ? "" : cub ? cub : pass_target(p, id, &why);
     if (!target) {
         pass_missed(p, t->at, id, why);
         return;

@@ -58,14 +58,26 @@ static void grow(struct lex *l)
     l->v = sl_realloc(l->v, l->cap * sizeof *l->v);
 }
 
-static inline struct lex_tok *put(struct run *r, size_t at, size_t end, int kind, int sub)
+/* Writes a token; its four small fields in one store. */
+static inline void fill(struct lex_tok *t, const char *p, size_t at, size_t end, unsigned kind,
+                        unsigned sub, unsigned flags)
+{
+    t->at = (uint32_t)at;
+    t->n = (uint32_t)(end - at);
+    uint8_t small[4] = {(uint8_t)kind, (uint8_t)sub, (uint8_t)flags, (uint8_t)p[at]};
+    memcpy(&t->kind, small, sizeof small);
+}
+
+static struct lex_tok *put(struct run *r, size_t at, size_t end, int kind, int sub)
 {
     struct lex *l = r->l;
-    if (__builtin_expect(l->n + 1 >= l->cap, 0))
+    if (l->n + 1 >= l->cap)
         grow(l);
     struct lex_tok *t = &l->v[l->n++];
-    *t = (struct lex_tok){(uint32_t)at, (uint32_t)(end - at), (uint8_t)kind, (uint8_t)sub,
-                          r->flags,     (uint8_t)r->p[at]};
+    /* A zero-length token (LEX_EOD at the end of the input) has no first byte to look at. */
+    fill(t, at < r->n ? r->p : "", at < r->n ? at : 0, at < r->n ? end : 0, (unsigned)kind,
+         (unsigned)sub, r->flags);
+    t->at = (uint32_t)at;
     r->flags &= LEX_F_PP;
     return t;
 }
@@ -266,16 +278,6 @@ static bool is_prefix(const char *p, size_t n, bool string)
            (n == 2 && p[0] == 'u' && p[1] == '8');
 }
 
-static inline size_t lex_word(struct run *r, size_t i)
-{
-    size_t e = scan_word(r->p, i + 1, r->n);
-    if (__builtin_expect(e - i <= 3 && e < r->n && (r->p[e] == '"' || r->p[e] == '\''), 0) &&
-        is_prefix(r->p + i, e - i, r->p[e] == '"'))
-        return lex_quoted(r, i, e);
-    put(r, i, e, LEX_IDENT, 0);
-    return e;
-}
-
 static int directive_of(const char *p, size_t n)
 {
     static const struct {
@@ -418,7 +420,7 @@ static void end_directive(struct run *r, size_t i)
     r->flags = 0;
 }
 
-/* A token that is neither space, newline, word nor a single punctuator. */
+/* What lex_all leaves: a newline that ends a directive, and tokens of the less common kinds. */
 static size_t lex_other(struct run *r, size_t i, uint8_t c)
 {
     size_t n;
@@ -440,6 +442,10 @@ static size_t lex_other(struct run *r, size_t i, uint8_t c)
             return lex_punctuator(r, i);
         r->flags |= LEX_F_SPACE;
         return i + n;
+    case C_NEWLINE:
+        end_directive(r, i);
+        r->flags = LEX_F_BOL | LEX_F_SPACE;
+        return i + 1;
     case C_HASH:
         return opens_line(r) ? lex_hash(r, i) : lex_punctuator(r, i);
     default:
@@ -447,40 +453,49 @@ static size_t lex_other(struct run *r, size_t i, uint8_t c)
     }
 }
 
-/* The newline at i and the indentation of the next line. */
-static inline size_t lex_newline(struct run *r, size_t i)
-{
-    if (r->flags & LEX_F_PP)
-        end_directive(r, i);
-    r->flags = LEX_F_BOL | LEX_F_SPACE;
-    return scan_spaces(r->p, i + 1, r->n);
-}
-
+/* Words, single punctuators and white space, which are nearly everything, are done here with the
+ * state in local variables; the rest by lex_other with the state in *r. */
 static void lex_all(struct run *r)
 {
+    struct lex *l = r->l;
     const char *p = r->p;
-    for (size_t i = 0, n = r->n; i < n;) {
+    unsigned flags = r->flags;
+    size_t k = l->n, n = r->n, e;
+    for (size_t i = 0; i < n; i = e) {
         uint8_t c = cls((unsigned char)p[i]);
-        switch (c) {
-        case C_WORD:
-            i = lex_word(r, i);
-            break;
-        case C_SPACE:
-            r->flags |= LEX_F_SPACE;
-            i++;
-            break;
-        case C_SINGLE:
-            put(r, i, i + 1, LEX_PUNCT, p[i]);
-            i++;
-            break;
-        case C_NEWLINE:
-            i = lex_newline(r, i);
-            break;
-        default:
-            i = lex_other(r, i, c);
-            break;
+        e = i + 1;
+        if (c == C_SPACE) {
+            flags |= LEX_F_SPACE;
+            continue;
         }
+        if (c == C_NEWLINE && !(flags & LEX_F_PP)) {
+            flags = LEX_F_BOL | LEX_F_SPACE;
+            e = scan_spaces(p, e, n);
+            continue;
+        }
+        if (__builtin_expect(k + 1 >= l->cap, 0))
+            grow(l);
+        if (c == C_WORD) {
+            e = scan_word(p, e, n);
+            bool quote = e < n && (p[e] == '"' || p[e] == '\'');
+            if (__builtin_expect(!quote || !is_prefix(p + i, e - i, p[e] == '"'), 1)) {
+                fill(&l->v[k++], p, i, e, LEX_IDENT, 0, flags);
+                flags &= LEX_F_PP;
+                continue;
+            }
+        } else if (c == C_SINGLE) {
+            fill(&l->v[k++], p, i, e, LEX_PUNCT, (unsigned char)p[i], flags);
+            flags &= LEX_F_PP;
+            continue;
+        }
+        l->n = k;
+        r->flags = (uint8_t)flags;
+        e = c == C_WORD ? lex_quoted(r, i, e) : lex_other(r, i, c);
+        k = l->n;
+        flags = r->flags;
     }
+    l->n = k;
+    r->flags = (uint8_t)flags;
 }
 
 void lex_run(struct lex *l, const char *p, size_t n)

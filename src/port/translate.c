@@ -81,10 +81,15 @@ static bool whitelisted(const struct pass *p, const char *s, size_t n)
     return false;
 }
 
-/* `cub` is common as a variable's name: it is the namespace before `::` and after `namespace`. */
+/* `cub` is common as a variable's name: it is the namespace before `::` and after `namespace`.
+ * `cuda` is libcu++'s namespace, except inside thrust. */
 static bool is_namespace_use(const struct lex *l, size_t i)
 {
     size_t before = lex_prev_code(l, i);
+    if (lex_is(l, i, "cuda")) {
+        size_t outer = before == SIZE_MAX ? before : lex_prev_code(l, before);
+        return outer != SIZE_MAX && lex_punct(l, before, LEX_P_SCOPE) && lex_is(l, outer, "thrust");
+    }
     return lex_punct(l, lex_next_code(l, i), LEX_P_SCOPE) ||
            (before != SIZE_MAX && lex_is(l, before, "namespace"));
 }
