@@ -46,7 +46,7 @@ deps-demo:
 
 demo: deps-demo
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
-	ninja -C $(BUILD) starlease starleased starlease-agentd
+	ninja -C $(BUILD) starlease starleased starlease-agentd starlease-agent starlease-init
 	BUILD=$(BUILD) scripts/demo.sh
 demo-stop:
 	BUILD=$(BUILD) scripts/demo.sh stop

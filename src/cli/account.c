@@ -215,7 +215,9 @@ static int trial(struct cli *c, const void *opts, int argc, char **argv, struct 
                                            {"Available", "wallet.available"},
                                            {"Currency", "wallet.currency"},
                                            {0}};
-    if (rc == 0)
+    if (rc == 0 && !jr_true(jr_get(a.root, "granted")))
+        rc = sl_fail(err, SL_CONFLICT, "the trial credit was given before; it comes once");
+    else if (rc == 0)
         cli_show(c, a.root, fields);
     answer_free(&a);
     return rc;
