@@ -114,7 +114,10 @@ int http_do(struct http_req *r, struct sl_err *err)
     CURL *c = curl_easy_init();
     SL_ASSERT(c != NULL);
     struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
-    if (r->body)
+    bool typed = false;
+    for (const char *const *h = r->headers; h && *h; h++)
+        typed |= strncasecmp(*h, "content-type:", 13) == 0;
+    if (r->body && !typed)
         headers = curl_slist_append(headers, "Content-Type: application/json");
     for (const char *const *h = r->headers; h && *h; h++)
         headers = curl_slist_append(headers, *h);

@@ -12,7 +12,7 @@ struct http_req {
     const char *method;         /* "GET" */
     const char *url;            /* http://, https://, or http+unix:/path/to.sock:/v1/x */
     const char *const *headers; /* "Name: value", NULL-ended, or NULL */
-    const char *body;           /* or NULL */
+    const char *body;           /* or NULL; JSON unless headers has a Content-Type */
     size_t body_n;
     const char *ca_file; /* trust this CA or self-signed certificate, or NULL */
     int timeout_ms;      /* whole request; 0: 30 s */
