@@ -94,6 +94,12 @@ static void versions(struct hz *h, uint32_t i)
     if (a.kind == API_HEADER || a.kind == API_NAMESPACE || !api_use(h, i, a.kind))
         return;
     if (!(a.flags & (API_HIP | API_ROC | API_EXTRA))) {
+        /* fp8 and bfloat16 names have rules of their own (F1, F3) that know their HIP spelling */
+        bool number = hz_contains(h, i, "bfloat16") || hz_contains(h, i, "fp8") ||
+                      hz_starts(h, i, "__NV_") || hz_contains(h, i, "bf16") ||
+                      hz_starts(h, i, "make_half");
+        if (number || hz_user_function(h, i))
+            return;
         struct finding *d = hz_report(h, HZ_V3, i, i + 1);
         if (d && a.note && a.note[0])
             d->note[HAZARD_EN] = d->note[HAZARD_ZH] = a.note;

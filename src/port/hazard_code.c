@@ -214,6 +214,20 @@ const struct hz_macro *hz_macro_of(const struct hz *h, uint32_t i)
     return k ? &h->macro[k - 1] : NULL;
 }
 
+bool hz_user_function(const struct hz *h, uint32_t i)
+{
+    const struct hz_macro *m = hz_macro_of(h, i);
+    if (m && m->function)
+        return true;
+    for (size_t k = 0; k < h->n_fn; k++) {
+        uint32_t name = h->fn[k].name;
+        if (name != HZ_NONE && hz_len(h, name) == hz_len(h, i) &&
+            memcmp(hz_text(h, name), hz_text(h, i), hz_len(h, i)) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool hz_number_value(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits)
 {
     if (!hz_number(h, i))

@@ -141,6 +141,11 @@ bool hz_eval(const struct hz *h, uint32_t a, uint32_t b, int64_t *ret);
  */
 bool hz_number_value(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits);
 
+/* The number that a local header (found beside the file, included in quotes) gives the name at i. */
+bool hz_outside(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits);
+/* The name at i is a macro with arguments or a function of this file. */
+bool hz_user_function(const struct hz *h, uint32_t i);
+
 /* Arguments of the call whose ( is at `open`. */
 enum { HZ_ARGS = 16 };
 struct hz_args {

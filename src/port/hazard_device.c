@@ -160,13 +160,15 @@ static void condition(struct hz *h, uint32_t i)
     static const char *const compilers[] = {"__CUDACC__", "__NVCC__", "__CUDACC_VER_MAJOR__",
                                             "__CUDACC_RTC__", NULL};
     uint32_t arch = 0, compiler = 0, e = i;
-    bool amd = false, compared = false, undefined_ok = false;
+    bool amd = false, compared = false, undefined_ok = false, guarded = false;
     for (; e < h->n && hz_tok(h, e)->kind != LEX_EOD; e++) {
         amd |= hz_is(h, e, "__HIP_DEVICE_COMPILE__") || hz_is(h, e, "__HIPCC__") ||
                hz_is(h, e, "__HIP__") || hz_starts(h, e, "__HIP_PLATFORM") ||
                hz_is(h, e, "USE_ROCM") || hz_is(h, e, "__AMDGCN__");
         if (hz_is(h, e, "__CUDA_ARCH__")) {
             arch = e;
+            guarded |= hz_is(h, e - 1, "defined") ||
+                       (hz_punct(h, e - 1, '(') && hz_is(h, e - 2, "defined"));
             uint32_t q = e + 1;
             compared |= hz_punct(h, q, '>') || hz_punct(h, q, '<') || hz_punct(h, q, LEX_P_GE) ||
                         hz_punct(h, q, LEX_P_LE) || hz_punct(h, q, LEX_P_EQ) ||
@@ -181,8 +183,12 @@ static void condition(struct hz *h, uint32_t i)
     if (amd)
         return;
     if (arch && compared) {
-        if (!undefined_ok)
-            hz_report(h, HZ_C2, i, e);
+        struct finding *d = undefined_ok ? NULL : hz_report(h, HZ_C2, i, e);
+        if (d && (hz_punct(h, arch + 1, '<') || hz_punct(h, arch + 1, LEX_P_LE)) && guarded) {
+            d->severity = HAZARD_NOTE; /* AMD takes the way of the newer card */
+            d->note[HAZARD_EN] = "Not taken on AMD: the code for newer cards is used.";
+            d->note[HAZARD_ZH] = "在 AMD 上不成立：将使用较新显卡的代码。";
+        }
     } else if (arch) {
         struct finding *d = hz_report(h, HZ_C1, i, e);
         if (d)

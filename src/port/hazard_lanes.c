@@ -87,12 +87,30 @@ static uint32_t assigned(const struct hz *h, uint32_t i)
 
 /* x & 31, x % 32, x >> 5, x / 32, x < 32: n is the number's position, op the operator's first
  * token. */
+/* num_warps * 32, 32 * WARPS_PER_BLOCK: n is the number's position. */
+static bool warps_times(const struct hz *h, uint32_t n)
+{
+    if (!hz_is(h, n, "32"))
+        return false;
+    bool after = hz_punct(h, n + 1, '*') && hz_ident(h, n + 2) && hz_contains(h, n + 2, "warp");
+    bool before =
+        n > 1 && hz_punct(h, n - 1, '*') && hz_ident(h, n - 2) && hz_contains(h, n - 2, "warp");
+    return after || before;
+}
+
+/* x & 31, x % 32, x >> 5, x / 32, x < 32: n is the number's position, op the operator's first
+ * token. */
 static void written_32(struct hz *h, uint32_t op, uint32_t n)
 {
     uint64_t v;
     int bits;
     if (!hz_number_value(h, n, &v, &bits) || op == 0)
         return;
+    if (warps_times(h, n)) {
+        hz_report(h, HZ_W4, hz_ident(h, n - 2) && hz_punct(h, n - 1, '*') ? n - 2 : n,
+                  hz_punct(h, n + 1, '*') ? n + 3 : n + 1);
+        return;
+    }
     bool lane = (hz_punct(h, op, '&') && v == 31) || (hz_punct(h, op, '%') && v == 32);
     bool warp = (n == op + 2 && v == 5) || (hz_punct(h, op, '/') && v == 32);
     bool below = (hz_punct(h, op, '<') && v == 32) || (hz_punct(h, op, LEX_P_EQ) && v == 31);

@@ -48,8 +48,13 @@ static void families(struct hz *h, uint32_t i)
         hz_report(h, HZ_M3, i, i + 1);
     else if (hz_in_list(h, i, ordered))
         hz_report(h, HZ_M4, i, i + 1);
-    else if (hz_in_list(h, i, mapped) || (hz_starts(h, i, "atomic") && ends_with(h, i, "_system")))
+    else if (hz_starts(h, i, "atomic") && ends_with(h, i, "_system"))
         hz_report(h, HZ_M2, i, i + 1);
+    else if (hz_in_list(h, i, mapped)) {
+        struct finding *d = hz_report(h, HZ_M2, i, i + 1);
+        if (d && !hz_is(h, i, "__threadfence_system"))
+            d->severity = HAZARD_NOTE; /* hipHostMalloc's default is fine-grained */
+    }
 }
 
 static bool compares(const struct hz *h, uint32_t i)

@@ -77,6 +77,10 @@ static enum mask classify_name(const struct hz *h, uint32_t i, int depth)
     if (m && !m->function)
         return classify(h, m->body0, m->body1, depth + 1);
     const struct hz_decl *d = hz_decl_of(h, i);
+    uint64_t v;
+    int bits;
+    if (!d && hz_contains(h, i, "mask") && hz_outside(h, i, &v, &bits))
+        return v == UINT32_MAX ? MASK_FULL : v > UINT32_MAX || bits == 64 ? MASK_OK : MASK_PART;
     if (!d || d->pointer)
         return MASK_UNKNOWN;
     bool narrow = d->type == HT_I32 || d->type == HT_U32;
@@ -425,7 +429,7 @@ void hz_rules_wave(struct hz *h)
             continue;
         }
         struct hz_args a;
-        if (!is_call(h, i, &a))
+        if (!is_call(h, i, &a) || hz_user_function(h, i))
             continue;
         if (op == HZW_SYNCWARP) {
             syncwarp(h, i, &a);
