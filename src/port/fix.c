@@ -145,6 +145,7 @@ static bool use_known(const struct hz *h, uint32_t i, uint32_t *ret_change)
             return true;
         }
         return hz_is(h, p - 1, "if") || hz_is(h, p - 1, "while") || hz_is(h, p - 1, "__popcll") ||
+               hz_is(h, p - 1, "__syncwarp") ||
                hz_is(h, p - 1, "__ffsll");
     }
     bool sync;

@@ -339,7 +339,7 @@ static void vote(struct hz *h, uint32_t i, enum hz_warp op, bool sync, enum mask
         struct hz_decl *v = at != HZ_NONE ? hz_decl_of(h, at) : NULL;
         if (d && !h->warp_size)
             hold(h, HZ_W2, d, i, op, sync, m, w1, a);
-        else if (d && v && v->init0 < v->init1)
+        else if (d && v)
             fix_widen(h, d, v);
     } else if (h->warp_size || op == HZW_ACTIVE) {
         return; /* generic code widens; a bare __activemask() is a mask argument or 64 bits wide */
