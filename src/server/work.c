@@ -352,6 +352,7 @@ static void *dispatcher_main(void *arg)
 
 int operations_start(struct server *s, struct sl_err *err)
 {
+    lifecycle_check();
     if (db_write(s->db, recover, s, err) < 0)
         return -1;
     if (!room.clock_set) {

@@ -60,7 +60,7 @@ static void write_letter(const struct sim_lease *l, struct letter *t)
 /* HTTP status, or 0 when the server cannot be reached. */
 static int post(const struct letter *t, bool *ret_go, bool *ret_stop, int64_t *ret_funded)
 {
-    const char *headers[] = {"Content-Type: application/json", t->authorization, NULL};
+    const char *headers[] = {t->authorization, NULL};
     SL_AUTO_BUF struct sl_buf answer = SL_BUF(ANSWER_MAX);
     struct http_req r = {.method = "POST",
                          .url = t->url,
