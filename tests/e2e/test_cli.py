@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """`starlease` against a real starleased, with simulated nodes behind it: what a renter and an operator type."""
+import http.client
 import json
 import os
 import pty
 import re
 import select
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -63,6 +65,16 @@ class Sim:
 
     def names(self):
         return [f"sim-{i + 1:05d}" for i in range(self.nodes)]
+
+
+class TlsServer(Server):
+    def answers(self):
+        try:
+            c = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=5, context=ssl._create_unverified_context())
+            c.request("GET", "/v1/health")
+            return c.getresponse().status == 200
+        except OSError:
+            return False
 
 
 def sign_up(s, who, mail):
@@ -251,7 +263,7 @@ def on_a_terminal(ann):
 
 def trust():
     """TLS: the certificate is shown once, then pinned."""
-    with Server(conf={"tls": {"loopback": "yes"}}) as s:
+    with TlsServer(conf={"tls": {"loopback": "yes"}}) as s:
         url = f"https://127.0.0.1:{s.port}"
         eve = Person("tls", url)
         p = eve("login", "x@example.com", "--url", url)
