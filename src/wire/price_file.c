@@ -340,9 +340,10 @@ int64_t memory_gb_of(int64_t bytes)
 }
 
 /* Drivers keep a little of the memory for themselves: 2 % is no difference. */
-static bool memory_differs(int64_t a, int64_t b)
+static bool reported_differs(int64_t reported, int64_t maker)
 {
-    return a && b && (a > b ? a - b : b - a) * 50 > b;
+    int64_t off = reported > maker ? reported - maker : maker - reported;
+    return reported && maker && off * 50 > maker;
 }
 
 const char *price_memory_flag(int64_t told_gb, int64_t maker_gb, int64_t reported_gb,
@@ -353,7 +354,7 @@ const char *price_memory_flag(int64_t told_gb, int64_t maker_gb, int64_t reporte
     if (told_gb && maker_gb && told_gb != maker_gb)
         n = snprintf(out, PRICE_FLAG, "told %lld GB, the maker says %lld GB", (long long)told_gb,
                      (long long)maker_gb);
-    if (memory_differs(reported_gb, maker_gb ? maker_gb : told_gb))
+    if (reported_differs(reported_gb, maker_gb ? maker_gb : told_gb))
         snprintf(out + n, PRICE_FLAG - (size_t)n, "%sthe node reports %lld GB", n ? ", " : "",
                  (long long)reported_gb);
     return out;
