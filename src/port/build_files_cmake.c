@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * build_files_cmake.c: CMake's language as commands with arguments (cmake-language(7)): comments,
  * bracket comments and arguments, quotes with escapes, nested parentheses. */
+#include "base/core/map.h"
 #include "port/build_files.h"
 
 struct arg {
@@ -113,7 +114,8 @@ struct cm {
     const struct hazard_opts *o;
     struct findings *f;
     struct flag_place place;
-    bool uses_cuda; /* the file asks for the language */
+    bool uses_cuda;          /* the file asks for the language */
+    struct sl_map hip_files; /* sources that a command has told to be HIP */
 };
 
 static bool arg_is(const struct cm *m, const struct arg *a, const char *text)
@@ -343,13 +345,20 @@ static void sources(struct cm *m, const struct command *c)
 {
     bool target = is_command(m, c, "add_executable") || is_command(m, c, "add_library") ||
                   is_command(m, c, "cuda_add_executable") || is_command(m, c, "cuda_add_library");
+    if (is_command(m, c, "set_source_files_properties")) {
+        bool hip = false;
+        for (size_t k = 1; k < c->n_arg; k++)
+            hip |= arg_is(m, &c->arg[k - 1], "LANGUAGE");
+        for (size_t k = 0; hip && k < c->n_arg; k++)
+            *sl_map_put(&m->hip_files, m->s->p + c->arg[k].at, c->arg[k].n) = m;
+    }
     if (!target)
         return;
     SL_AUTO_BUF struct sl_buf b = SL_BUF(1 << 16);
     for (size_t k = 1; k < c->n_arg; k++) {
         const struct arg *a = &c->arg[k];
         bool cu = a->n > 3 && memcmp(m->s->p + a->at + a->n - 3, ".cu", 3) == 0;
-        if (!cu)
+        if (!cu || sl_map_get(&m->hip_files, m->s->p + a->at, a->n))
             continue;
         sl_buf_adds(&b, b.n ? " " : "set_source_files_properties(");
         sl_buf_add(&b, m->s->p + a->at, a->n);
@@ -428,5 +437,6 @@ void build_scan_cmake(struct source *s, const struct hazard_opts *o, struct find
     }
     if (m.uses_cuda && min_n)
         minimum(&m, min_at, min_n);
+    sl_map_free(&m.hip_files);
     free(c.arg);
 }
