@@ -2,6 +2,7 @@
  *
  * main.c: starport's verbs. One row a verb; its code is in the file named after it.
  */
+#include "port/check.h"
 #include "port/cli_translate.h"
 #include "port/hazard_cmd.h"
 #include "port/hipify.h"
@@ -13,6 +14,8 @@ static const struct cmd_verb verbs[] = {
      -1, false, false, translate_details},
     {"api", "NAME", "explain one CUDA API: targets, versions, argument rules", no_opts, 1, api_main,
      1, 1, false, false, NULL},
+    {"check", "FILE|DIR...", "compile for AMD targets without a GPU; resources of every kernel",
+     check_cmd_opts, sizeof(struct check_opts), check_main, 1, -1, false, false, check_details},
     {"verify", "FILE...", "run kernels on the CPU with waves of 32 and 64 lanes, and compare",
      verify_cmd_opts, sizeof(struct verify_opts), verify_main, 1, -1, false, false, verify_details},
     {"examine", "FILE|DIR...", "report what will break or be slow on the targets", examine_opts, 0, examine_main,

@@ -55,6 +55,10 @@ static void places_free(struct places *p)
     free(p->v);
 }
 
+/* The call itself, then what stands around it: the optimizer may have left a call without a frame
+ * of the user's own. */
+static const int nearby[] = {-1, 0, 6, -12, 12};
+
 /* addr2line prints for each address: the address, then function and file:line, innermost first. The
  * first frame that is not the shim's own is the user's. */
 static void places_read(struct places *p, const struct verify *v, const struct sl_buf *out)
@@ -65,7 +69,8 @@ static void places_read(struct places *p, const struct verify *v, const struct s
     bool is_function = true;
     while (sl_str_cut(&rest, '\n', &line)) {
         if (line.n > 2 && line.p[0] == '0' && line.p[1] == 'x') {
-            at = next < p->n ? &p->v[next++] : NULL;
+            at = next < p->n * SL_COUNT(nearby) ? &p->v[next / SL_COUNT(nearby)] : NULL;
+            next++;
             is_function = true;
             continue;
         }
@@ -96,8 +101,9 @@ static void places_resolve(struct places *p, const struct verify *v, int wave)
     else
         argv_add(&a, v->program);
     for (size_t i = 0; i < p->n; i++)
-        argv_addf(&a, "0x%lx",
-                  p->v[i].address ? p->v[i].address - 1 : 0); /* the call, not after it */
+        for (size_t k = 0; k < SL_COUNT(nearby); k++)
+            argv_addf(&a, "0x%lx",
+                      p->v[i].address ? p->v[i].address + (unsigned long)nearby[k] : 0);
     cc_run(&j, 1, 1);
     if (j.status == 0)
         places_read(p, v, &j.out);

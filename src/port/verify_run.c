@@ -34,9 +34,15 @@ static void common_args(const struct verify *v, struct argv *a)
     bool clang = strstr(v->compiler, "clang") != NULL;
     argv_add(a, v->compiler);
     argv_addf(a, "-std=%s", v->opts->standard ? v->opts->standard : "c++17");
-    const char *both[] = {
-        "-g",       "-w",       "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
-        "-fno-pie", "-pthread", "-fno-strict-aliasing",    "-ffp-contract=off"};
+    const char *both[] = {"-g",
+                          "-gdwarf-4",
+                          "-w",
+                          "-fno-omit-frame-pointer",
+                          "-fno-optimize-sibling-calls",
+                          "-fno-pie",
+                          "-pthread",
+                          "-fno-strict-aliasing",
+                          "-ffp-contract=off"};
     for (size_t i = 0; i < SL_COUNT(both); i++)
         argv_add(a, both[i]);
     if (clang) {
