@@ -14,12 +14,16 @@ static size_t line_start(struct source *s, unsigned line)
     return line <= s->n_lines ? s->line_at[line - 1] : s->n;
 }
 
-/* The lines that edit number k touches. An insertion of whole lines touches the line it stands
- * before. */
+/* The lines that edit number k touches; last is first - 1 when it only adds whole lines. */
 static void lines_of(struct source *s, size_t k, unsigned *ret_first, unsigned *ret_last)
 {
     const struct edit *e = &s->edits[k];
     source_where(s, e->at, ret_first, NULL);
+    if (!e->n && e->text_n && e->text[e->text_n - 1] == '\n' &&
+        line_start(s, *ret_first) == e->at) {
+        *ret_last = *ret_first - 1;
+        return;
+    }
     size_t last = e->n ? e->at + e->n - 1 : e->at;
     source_where(s, last, ret_last, NULL);
 }
@@ -100,7 +104,7 @@ static size_t hunk(struct source *s, size_t e, long *shift, struct sl_buf *out)
         size_t before = body.n;
         block(s, &b, &body);
         unsigned was = b.last - b.first + 1;
-        was -= line_start(s, b.last) == s->n && was > 0; /* an insertion at the very end */
+        was -= was > 0 && line_start(s, b.last) == s->n; /* an insertion at the very end */
         unsigned both = count_lines(body.p + before, body.n - before);
         for (const char *q = body.p + before; (q = strstr(q, "\n\\ No newline")) != NULL; q++)
             both--;
@@ -120,7 +124,8 @@ static size_t hunk(struct source *s, size_t e, long *shift, struct sl_buf *out)
         old_n += end - at + 1;
         new_n += end - at + 1;
     }
-    sl_buf_printf(out, "@@ -%u,%u +%ld,%u @@\n", first, old_n, (long)first + *shift, new_n);
+    sl_buf_printf(out, "@@ -%u,%u +%ld,%u @@\n", old_n ? first : first - 1, old_n,
+                  (long)first + *shift, new_n);
     sl_buf_add(out, sl_buf_str(&body), body.n);
     *shift += (long)new_n - (long)old_n;
     return e;

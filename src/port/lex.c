@@ -461,7 +461,8 @@ static void lex_all(struct run *r)
     const char *p = r->p;
     unsigned flags = r->flags;
     size_t k = l->n, n = r->n, e;
-    for (size_t i = 0; i < n; i = e) {
+    size_t start = n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* byte order mark */
+    for (size_t i = start; i < n; i = e) {
         uint8_t c = cls((unsigned char)p[i]);
         e = i + 1;
         if (c == C_SPACE) {

@@ -11,6 +11,7 @@
  *
  * - The array always ends with one LEX_END token (zero bytes at offset n); l.n does not count it,
  * so l.v[l.n] may be read. One token before the first does not exist: check i > 0.
+ * - A UTF-8 byte order mark at the very start is white space.
  * - Any bytes are accepted: bytes >= 0x80 belong to identifiers, NUL and other controls are
  *   punctuators of one byte. Lexing is linear in n and cannot fail; damage is flagged on the token
  *   (LEX_F_OPEN: a comment, string or character constant that never ends).

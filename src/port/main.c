@@ -18,12 +18,12 @@ static const struct cmd_verb verbs[] = {
      check_cmd_opts, sizeof(struct check_opts), check_main, 1, -1, false, false, check_details},
     {"verify", "FILE...", "run kernels on the CPU with waves of 32 and 64 lanes, and compare",
      verify_cmd_opts, sizeof(struct verify_opts), verify_main, 1, -1, false, false, verify_details},
-    {"examine", "FILE|DIR...", "report what will break or be slow on the targets", examine_opts, 0, examine_main,
-     1, -1, false, false, examine_details},
-    {"explain", "[ID...]", "explain a hazard rule", explain_opts, 0, explain_main, 0, -1, false, false,
-     explain_details},
-    {"build-files", "FILE|DIR...", "port CMake files, Makefiles, scripts and setup.py", build_files_opts, 0,
-     build_files_main, 1, -1, false, false, build_files_details},
+    {"examine", "FILE|DIR...", "report what will break or be slow on the targets", examine_opts, 0,
+     examine_main, 1, -1, false, false, examine_details},
+    {"explain", "[ID...]", "explain a hazard rule", explain_opts, 0, explain_main, 0, -1, false,
+     false, explain_details},
+    {"build-files", "FILE|DIR...", "port CMake files, Makefiles, scripts and setup.py",
+     build_files_opts, 0, build_files_main, 1, -1, false, false, build_files_details},
     {0}};
 
 int main(int argc, char **argv)

@@ -121,20 +121,25 @@ void source_edit_copy(struct source *s, size_t at, size_t n, const char *text, s
     e->rule = (uint16_t)rule;
 }
 
-/* By offset; an insertion comes before a replacement at the same offset; then in the order given
+/* By offset, then by rank, then in the order given
  * (kept by the index, because qsort is not stable). */
 struct sort_key {
     uint32_t at, index;
-    bool insert;
+    uint8_t rank; /* 0: a whole line goes in, 1: text goes in, 2: text is replaced */
 };
+
+static uint8_t rank_of(const struct edit *e)
+{
+    return e->n ? 2 : e->why != EDIT_INCLUDE;
+}
 
 static int by_place(const void *a, const void *b)
 {
     const struct sort_key *x = a, *y = b;
     if (x->at != y->at)
         return x->at < y->at ? -1 : 1;
-    if (x->insert != y->insert)
-        return x->insert ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
@@ -142,7 +147,7 @@ static bool in_order(const struct source *s)
 {
     for (size_t i = 1; i < s->n_edits; i++) {
         const struct edit *a = &s->edits[i - 1], *b = &s->edits[i];
-        if (b->at < a->at || (b->at == a->at && b->n == 0 && a->n))
+        if (b->at < a->at || (b->at == a->at && rank_of(b) < rank_of(a)))
             return false;
     }
     return true;
@@ -155,7 +160,7 @@ static void sort_edits(struct source *s)
     struct sort_key *k = sl_realloc(NULL, s->n_edits * sizeof *k);
     struct edit *sorted = sl_realloc(NULL, s->n_edits * sizeof *sorted);
     for (size_t i = 0; i < s->n_edits; i++)
-        k[i] = (struct sort_key){s->edits[i].at, (uint32_t)i, s->edits[i].n == 0};
+        k[i] = (struct sort_key){s->edits[i].at, (uint32_t)i, rank_of(&s->edits[i])};
     qsort(k, s->n_edits, sizeof *k, by_place);
     for (size_t i = 0; i < s->n_edits; i++)
         sorted[i] = s->edits[k[i].index];
