@@ -283,38 +283,66 @@ static void architectures(struct cm *m, const struct command *c, size_t k)
     change(m, at, n, sl_buf_str(&quoted), "gfx names of the targets", "目标的 gfx 名称");
 }
 
-/* Flags in an argument: a quoted list of words, a plain word, or a generator expression around
- * them. */
-static void flags(struct cm *m, const struct command *c)
+/* Words of an argument: white space, ';' and the end of a generator expression part them; a flag may
+ * stand behind the ':' of one. */
+static size_t flag_words(const struct cm *m, const struct arg *a, struct arg *out, size_t max)
 {
     const char *p = m->s->p;
-    bool cuda = m->place.sure;
-    for (size_t k = 0; k < c->n_arg; k++)
-        cuda |= arg_has(m, &c->arg[k], "CUDA");
-    m->place.arch_done = false;
+    size_t n = 0;
+    for (size_t i = a->at, start = SIZE_MAX; i <= a->at + a->n; i++) {
+        bool gap = i == a->at + a->n || strchr(" \t\r\n;>\"", p[i]) != NULL;
+        if (!gap && start == SIZE_MAX)
+            start = i;
+        if (!gap || start == SIZE_MAX)
+            continue;
+        while (start < i && p[start] != '-' && memchr(p + start, ':', i - start))
+            start = (size_t)((const char *)memchr(p + start, ':', i - start) - p) + 1;
+        if (start < i && n < max)
+            out[n++] = (struct arg){start, i - start, false};
+        start = SIZE_MAX;
+    }
+    return n;
+}
+
+/* nvcc's flags anywhere in a command that has to do with CUDA. */
+static void flags(struct cm *m, const struct command *c)
+{
+    enum { WORDS = 1024 };
     bool old = m->place.sure;
-    m->place.sure = cuda;
-    struct arg part[2] = {{0}};
-    for (size_t k = 0; k < c->n_arg; k++) {
-        const struct arg *a = &c->arg[k];
-        for (size_t i = a->at, start = SIZE_MAX; i <= a->at + a->n; i++) {
-            bool gap = i == a->at + a->n || strchr(" \t\n;>,:\"", p[i]) != NULL;
-            bool value = i < a->at + a->n && p[i] == ',' && start != SIZE_MAX && p[start] == '-';
-            if ((!gap || value) && start == SIZE_MAX && i < a->at + a->n)
-                start = i;
-            if (!gap || value || start == SIZE_MAX)
-                continue;
-            part[0] = part[1];
-            part[1] = (struct arg){start, i - start, false};
-            start = SIZE_MAX;
-            if (part[0].n &&
-                build_flag_word(&m->place, part[0].at, part[0].n, part[1].at, part[1].n))
-                part[1].n = 0;
+    for (size_t k = 0; k < c->n_arg; k++)
+        m->place.sure |= arg_has(m, &c->arg[k], "CUDA");
+    m->place.arch_done = false;
+    struct arg *w = sl_alloc(WORDS * sizeof(*w));
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_arg && n < WORDS; k++)
+        n += flag_words(m, &c->arg[k], w + n, WORDS - n);
+    for (size_t k = 0; k < n; k++) {
+        struct arg none = {0}, next = k + 1 < n ? w[k + 1] : none;
+        if (build_flag_word(&m->place, w[k].at, w[k].n, next.at, next.n))
+            k++;
+    }
+    free(w);
+    m->place.sure = old;
+}
+
+/* ${CMAKE_CUDA_FLAGS} and its like inside a longer argument. */
+static void references(struct cm *m, const struct arg *a)
+{
+    static const struct {
+        const char *from, *to;
+    } names[] = {{"${CMAKE_CUDA_FLAGS}", "${CMAKE_HIP_FLAGS}"},
+                 {"${CUDA_NVCC_FLAGS}", "${CMAKE_HIP_FLAGS}"},
+                 {"${CMAKE_CUDA_ARCHITECTURES}", "${CMAKE_HIP_ARCHITECTURES}"},
+                 {"${CMAKE_CUDA_COMPILER}", "${CMAKE_HIP_COMPILER}"}};
+    for (size_t k = 0; k < SL_COUNT(names); k++) {
+        size_t n = strlen(names[k].from), at = a->at, end = a->at + a->n;
+        const char *hit;
+        while (at < end && (hit = memmem(m->s->p + at, end - at, names[k].from, n)) != NULL) {
+            at = (size_t)(hit - m->s->p);
+            change(m, at, n, names[k].to, "the HIP language's variable", "HIP 语言的变量");
+            at += n;
         }
     }
-    if (part[1].n)
-        build_flag_word(&m->place, part[1].at, part[1].n, 0, 0);
-    m->place.sure = old;
 }
 
 static void arguments(struct cm *m, const struct command *c)
@@ -331,12 +359,7 @@ static void arguments(struct cm *m, const struct command *c)
                              : NULL;
         if (ge)
             change(m, (size_t)(ge - m->s->p) + 17, 4, "HIP", "the HIP language", "HIP 语言");
-        const char *old = arg_has(m, a, "${CMAKE_CUDA_FLAGS}")
-                              ? memmem(m->s->p + a->at, a->n, "${CMAKE_CUDA_FLAGS}", 19)
-                              : NULL;
-        if (old)
-            change(m, (size_t)(old - m->s->p), 19, "${CMAKE_HIP_FLAGS}",
-                   "the HIP language's variable", "HIP 语言的变量");
+        references(m, a);
     }
 }
 

@@ -66,8 +66,8 @@ static size_t split(const char *p, size_t n, size_t *at, bool shell, struct word
             if (comment)
                 while (i < n && p[i] != '\n')
                     i++;
-            if (comment)
-                break;
+            if (comment || op)
+                break; /* the next command starts behind an operator */
         } else if (start == SIZE_MAX) {
             start = i;
         }

@@ -3,6 +3,7 @@
  * whose ROCm counterpart differs. */
 #include "port/hazard_code.h"
 #include "port/api.h"
+#include "port/build_files.h"
 #include "port/fix.h"
 
 /* Device names that came late, which the API table does not date; value: HIP version (changelogs).
@@ -233,11 +234,38 @@ static void libcu(struct hz *h, uint32_t i)
         hz_report(h, HZ_L1, i, i + 3);
 }
 
+/* A flag of nvcc in a string of a program that compiles at run time. */
+static void nvrtc_option(struct hz *h, uint32_t i)
+{
+    size_t n = hz_len(h, i), value;
+    if (n < 4)
+        return;
+    const struct flag_rule *r = build_flag(hz_text(h, i) + 1, n - 2, &value);
+    if (!r || r->shy)
+        return;
+    struct finding *d = hz_report(h, HZ_B1, i, i + 1);
+    if (!d)
+        return;
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(256);
+    if (sl_streq(r->to, "@"))
+        build_offload(h->o->targets, " or ", "--offload-arch=", &b);
+    else
+        sl_buf_adds(&b, r->to[0] && r->to[0] != '%' ? r->to : "-");
+    d->fix = sl_arena_strdup(&h->f->arena, sl_buf_str(&b));
+    d->note[HAZARD_EN] = r->reason[HAZARD_EN];
+    d->note[HAZARD_ZH] = r->reason[HAZARD_ZH];
+}
+
 void hz_rules_api(struct hz *h)
 {
+    bool nvrtc = false;
+    for (uint32_t i = 0; i < h->n && !nvrtc; i++)
+        nvrtc = hz_starts(h, i, "nvrtc") || hz_starts(h, i, "hiprtc") || hz_is(h, i, "<nvrtc.h>");
     bool seen[SL_COUNT(libraries)] = {0};
     for (uint32_t i = 0; i < h->n; i++) {
         int kind = hz_tok(h, i)->kind;
+        if (kind == LEX_STRING && nvrtc)
+            nvrtc_option(h, i);
         if (kind != LEX_IDENT && kind != LEX_HEADER)
             continue;
         library(h, i, seen);

@@ -265,20 +265,31 @@ static size_t report_mask(struct hz *h, uint32_t i, enum hz_warp op, enum mask m
     return h->f->n;
 }
 
-/* The offset of a shuffle is known to stay within half a wavefront: a constant up to 16, or a loop
- * variable that starts there. */
-static bool small_offset(const struct hz *h, uint32_t a, uint32_t b)
+/* The shuffle at i is a step of a reduction: its offset is a loop's variable, or one of three and
+ * more constants in the same function. */
+static bool reduction_step(const struct hz *h, uint32_t i, uint32_t a, uint32_t b)
 {
     int64_t v;
-    if (hz_eval(h, a, b, &v))
-        return v <= 16;
-    const struct hz_decl *d = b == a + 1 ? hz_decl_of(h, a) : NULL;
-    return d && d->init0 < d->init1 && hz_eval(h, d->init0, d->init1, &v) && v <= 16;
+    const struct hz_func *f = hz_func_at(h, i);
+    if (!hz_eval(h, a, b, &v)) {
+        const struct hz_decl *d = b == a + 1 ? hz_decl_of(h, a) : NULL;
+        return d && (d->param || (d->init0 < d->init1 && d->init0 > 2));
+    }
+    if (v > 16 || !f)
+        return v <= 16 && hz_pp(h, i);
+    int steps = 0;
+    for (uint32_t k = f->open; k < f->close && steps < 3; k++) {
+        bool sync;
+        steps += hz_warp_op(h, k, &sync) == HZW_SHFL_DOWN;
+    }
+    return steps >= 3;
 }
 
-static void shuffle(struct hz *h, uint32_t i, enum hz_warp op, bool sync, const struct hz_args *a)
+static void shuffle(struct hz *h, uint32_t i, enum hz_warp op, bool sync, enum mask m,
+                    const struct hz_args *a)
 {
     int base = sync ? 1 : 0;
+    int64_t offset;
     if (a->n < base + 2)
         return;
     const struct hz_decl *v = a->b[base] == a->a[base] + 1 ? hz_decl_of(h, a->a[base]) : NULL;
@@ -286,18 +297,20 @@ static void shuffle(struct hz *h, uint32_t i, enum hz_warp op, bool sync, const 
         hz_report(h, HZ_W7, i, a->close + 1);
     if (h->warp_size || a->n != base + 2)
         return;
-    bool small = (op == HZW_SHFL_XOR || op == HZW_SHFL_DOWN) &&
-                 small_offset(h, a->a[base + 1], a->b[base + 1]);
-    if (op == HZW_SHFL_XOR && small)
-        return; /* stays inside the half by itself */
+    /* an xor with less than 32 stays inside its half by itself */
+    if (op == HZW_SHFL_XOR &&
+        !(hz_eval(h, a->a[base + 1], a->b[base + 1], &offset) && offset >= 32))
+        return;
+    if (op == HZW_SHFL_DOWN && reduction_step(h, i, a->a[base + 1], a->b[base + 1])) {
+        /* right for the first lane of each 32; the width makes it right for all, where the call is
+         * edited anyway */
+        if (m == MASK_FULL || m == MASK_PART)
+            fix_shuffle_width(h, NULL, a);
+        return;
+    }
     struct finding *d = hz_report(h, HZ_W5, i, a->close + 1);
     if (!d)
         return;
-    if (op == HZW_SHFL_DOWN || op == HZW_SHFL_XOR)
-        d->severity = HAZARD_NOTE;
-    if (op == HZW_SHFL_DOWN && small)
-        note(d, "Right without a width where only the first lane of each 32 uses the result.",
-             "若只有每 32 个通道中的第一个使用结果，不带宽度也正确。");
     fix_shuffle_width(h, d, a);
     if (d->fixed)
         d->fix = "..., 32)";
@@ -438,7 +451,7 @@ void hz_rules_wave(struct hz *h)
         enum mask m = sync && a.n ? classify(h, a.a[0], a.b[0], 0) : MASK_OK;
         size_t w1 = sync && a.n ? report_mask(h, i, op, m, &a) : 0;
         if (op <= HZW_SHFL_XOR)
-            shuffle(h, i, op, sync, &a);
+            shuffle(h, i, op, sync, m, &a);
         else if (op != HZW_REDUCE)
             vote(h, i, op, sync, m, w1, &a);
     }
