@@ -145,8 +145,7 @@ static bool use_known(const struct hz *h, uint32_t i, uint32_t *ret_change)
             return true;
         }
         return hz_is(h, p - 1, "if") || hz_is(h, p - 1, "while") || hz_is(h, p - 1, "__popcll") ||
-               hz_is(h, p - 1, "__syncwarp") ||
-               hz_is(h, p - 1, "__ffsll");
+               hz_is(h, p - 1, "__syncwarp") || hz_is(h, p - 1, "__ffsll");
     }
     bool sync;
     if (hz_punct(h, p, '(') && hz_punct(h, q, ',') && p > 0 && hz_warp_op(h, p - 1, &sync) && sync)
@@ -216,19 +215,18 @@ bool fix_widen(struct hz *h, struct finding *d, const struct hz_decl *v)
     return true;
 }
 
-void fix_syncwarp(struct hz *h, struct finding *d, uint32_t i, const struct hz_args *a)
+void fix_syncwarp(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i,
+                  const struct hz_args *a)
 {
-    if (!fix_on(h, HZ_W8))
+    if (!fix_on(h, no))
         return;
-    if (h->o->rocm >= FIX_ROCM_SYNCWARP) {
-        if (a->n)
-            edit_tokens(h, HZ_W8, d, i, a->close + 1, "__syncwarp()");
-        return;
-    }
-    edit_tokens(h, HZ_W8, d, i, a->close + 1,
-                "(__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"wavefront\"), "
-                "__builtin_amdgcn_wave_barrier(), "
-                "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"wavefront\"))");
+    if (h->o->rocm >= FIX_ROCM_SYNCWARP)
+        edit_tokens(h, no, d, i, a->close + 1, "__syncwarp()");
+    else
+        edit_tokens(h, no, d, i, a->close + 1,
+                    "(__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"wavefront\"), "
+                    "__builtin_amdgcn_wave_barrier(), "
+                    "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"wavefront\"))");
 }
 
 void fix_launch_bounds(struct hz *h, struct finding *d, const struct hz_args *a)

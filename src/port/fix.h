@@ -52,7 +52,8 @@ void fix_generic_vote(struct hz *h, enum hazard_no no, struct finding *d, uint32
 bool fix_widen(struct hz *h, struct finding *d, const struct hz_decl *v);
 /* __popc -> __popcll and its like. */
 void fix_bit_function(struct hz *h, struct finding *d, uint32_t i);
-void fix_syncwarp(struct hz *h, struct finding *d, uint32_t i, const struct hz_args *a);
+void fix_syncwarp(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i,
+                  const struct hz_args *a);
 /* Second argument of __launch_bounds__ at argument k. */
 void fix_launch_bounds(struct hz *h, struct finding *d, const struct hz_args *a);
 /* A directive that asks only whether __CUDA_ARCH__ is defined; i is its LEX_HASH. */

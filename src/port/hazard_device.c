@@ -183,12 +183,10 @@ static void condition(struct hz *h, uint32_t i)
     if (amd)
         return;
     if (arch && compared) {
-        struct finding *d = undefined_ok ? NULL : hz_report(h, HZ_C2, i, e);
-        if (d && (hz_punct(h, arch + 1, '<') || hz_punct(h, arch + 1, LEX_P_LE)) && guarded) {
-            d->severity = HAZARD_NOTE; /* AMD takes the way of the newer card */
-            d->note[HAZARD_EN] = "Not taken on AMD: the code for newer cards is used.";
-            d->note[HAZARD_ZH] = "在 AMD 上不成立：将使用较新显卡的代码。";
-        }
+        /* `defined(__CUDA_ARCH__) && __CUDA_ARCH__ < N` leaves AMD with the code for newer cards */
+        bool old_only = guarded && (hz_punct(h, arch + 1, '<') || hz_punct(h, arch + 1, LEX_P_LE));
+        if (!undefined_ok && !old_only)
+            hz_report(h, HZ_C2, i, e);
     } else if (arch) {
         struct finding *d = hz_report(h, HZ_C1, i, e);
         if (d)

@@ -363,19 +363,21 @@ static void vote(struct hz *h, uint32_t i, enum hz_warp op, bool sync, enum mask
     }
 }
 
+/* From ROCm 7.0 on only its mask can be wrong. */
 static void syncwarp(struct hz *h, uint32_t i, const struct hz_args *a)
 {
-    struct finding *d = hz_report(h, HZ_W8, i, a->close + 1);
+    bool missing = h->o->rocm < FIX_ROCM_SYNCWARP;
+    enum mask m = a->n ? classify(h, a->a[0], a->b[0], 0) : MASK_OK;
+    if (!missing && m != MASK_FULL && m != MASK_PART)
+        return;
+    struct finding *d = hz_report(h, missing ? HZ_W8 : HZ_W1, i, a->close + 1);
     if (!d)
         return;
-    bool missing = h->o->rocm < FIX_ROCM_SYNCWARP;
-    d->severity = missing ? HAZARD_ERROR : HAZARD_NOTE;
-    note(d,
-         missing ? "HIP has __syncwarp from ROCm 7.0 on."
-                 : "Lanes run in lockstep: it orders memory between them and waits for nobody.",
-         missing ? "HIP 自 ROCm 7.0 起提供 __syncwarp。"
-                 : "通道同步执行：它只保证访存顺序，并不等待任何通道。");
-    fix_syncwarp(h, d, i, a);
+    if (missing) {
+        d->severity = HAZARD_ERROR;
+        note(d, "HIP has __syncwarp from ROCm 7.0 on.", "HIP 自 ROCm 7.0 起提供 __syncwarp。");
+    }
+    fix_syncwarp(h, missing ? HZ_W8 : HZ_W1, d, i, a);
 }
 
 /* The held fix applied to a vote makes the 32-bit operation on it right. */

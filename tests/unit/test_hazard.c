@@ -202,7 +202,7 @@ static void a_fix_can_be_turned_off(void **state)
     const char *bounds = "__global__ void __launch_bounds__(256, 4) k(int *p) {}\n";
     fixed_is(HAZARD_IN_SOURCE, bounds, bounds, 0, "SP0402");
     fixed_is(HAZARD_IN_SOURCE, K("  __syncwarp(0xffffffff);\n"), K("  __syncwarp(0xffffffff);\n"),
-             0, "SP0108");
+             0, "SP0101");
 }
 
 static void a_function_of_the_programs_own_is_left_alone(void **state)
