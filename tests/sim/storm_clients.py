@@ -78,13 +78,16 @@ class Worker(threading.Thread):
         note(op="stop" if status == 200 else "refused", what="stop", lease=lease, status=status, code=answer.get("code"))
 
     def go_on(self, lease):
-        """A stopped lease starts again or is released; one that is over is forgotten."""
+        """What is up is stopped now and then; what is stopped starts again or is released."""
         _, now, _ = definite(self.client, "GET", f"/v1/leases/{lease}")
         if now["state"] in ("failed", "released"):
             note(op="over", lease=lease, state=now["state"])
             self.leases.remove(lease)
-        elif now["state"] != "stopped":
-            self.stop(lease)
+        elif now["state"] in ("placed", "starting", "running"):
+            if self.random.random() < (0.4 if now["state"] == "running" else 0.1):
+                self.stop(lease)
+        elif now["state"] == "stopping":
+            pass
         elif self.random.random() < 0.5:
             status, answer, _ = definite(self.client, "POST", f"/v1/leases/{lease}/start", {}, self.key())
             note(op="start" if status == 200 else "refused", what="start", lease=lease, status=status, code=answer.get("code"))

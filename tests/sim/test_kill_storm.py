@@ -22,7 +22,7 @@ from tap import Tap, wait_for  # noqa: E402
 N = int(os.environ.get("N", "200"))
 SEED = int(os.environ.get("SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 ACCOUNTS, WORKERS, NODES, CARDS = 10, 50, 20, 8
-UP_MIN_S, UP_MAX_S = 0.005, 0.45
+UP_MIN_S, UP_MAX_S = 0.005, 0.4
 FAULTS = ["--seed", SEED, "--start-ms", 60, "--fail-start", 8, "--never-ready", 8, "--lose-reply", 20, "--exit", 5]
 CONF = {"lease": {"heartbeat": "1s", "meter": "1s", "reconcile": "1s", "workers": "8"}, "server": {"log_level": "warn"},
         "quota": {"gpus": "24", "leases": "64", "disk_gb": "100000"}}
