@@ -29,18 +29,40 @@ int wallet_open(struct db_c *c, struct server *s, const char *account_id, struct
     return 0;
 }
 
+/* The four balances and the currency; not the rate. */
+static int balances_get(struct db_c *c, const char *account_id, struct wallet *ret,
+                        struct sl_err *err)
+{
+    struct db_q q;
+    int rc, rows = 0;
+    *ret = (struct wallet){0};
+    if (db_query(c, &q, err,
+                 "SELECT a.currency, l.kind, l.balance_micro FROM account a LEFT JOIN "
+                 "ledger_account l ON l.account_id = a.id AND l.currency = a.currency "
+                 "WHERE a.id = ?1",
+                 "t", account_id) < 0)
+        return -1;
+    for (; (rc = db_next(&q, err)) > 0; rows++) {
+        const char *kind = db_text(&q, 1);
+        snprintf(ret->currency, sizeof ret->currency, "%s", db_text(&q, 0));
+        int64_t *at = sl_streq(kind, "cash")          ? &ret->cash
+                      : sl_streq(kind, "credit")      ? &ret->credit
+                      : sl_streq(kind, "held_cash")   ? &ret->held_cash
+                      : sl_streq(kind, "held_credit") ? &ret->held_credit
+                                                      : NULL;
+        if (at)
+            *at = db_int(&q, 2);
+    }
+    db_done(&q);
+    if (rc == 0 && rows == 0)
+        return sl_fail(err, SL_NOT_FOUND, "no account %s", account_id);
+    return rc;
+}
+
 int wallet_get(struct db_c *c, const char *account_id, struct wallet *ret, struct sl_err *err)
 {
-    *ret = (struct wallet){0};
-    if (account_currency(c, account_id, ret->currency, err) < 0)
+    if (balances_get(c, account_id, ret, err) < 0)
         return -1;
-    int64_t *const at[] = {[LEDGER_CASH] = &ret->cash,
-                           [LEDGER_CREDIT] = &ret->credit,
-                           [LEDGER_HELD_CASH] = &ret->held_cash,
-                           [LEDGER_HELD_CREDIT] = &ret->held_credit};
-    for (int k = LEDGER_CASH; k <= LEDGER_HELD_CREDIT; k++)
-        if (ledger_balance(c, account_id, (enum ledger_kind)k, ret->currency, at[k], err) < 0)
-            return -1;
     return db_value(c, 0, &ret->rate_micro, err,
                     "SELECT SUM(rate_micro) FROM segment WHERE account_id = ?1 AND end_us = 0", "t",
                     account_id);
@@ -191,7 +213,7 @@ int wallet_hold(struct db_c *c, struct server *s, const char *account_id, const 
     struct wallet w;
     int64_t credit, cash, d_credit, d_cash;
     SL_ASSERT(amount >= 0);
-    if (wallet_get(c, account_id, &w, err) < 0 ||
+    if (balances_get(c, account_id, &w, err) < 0 ||
         wallet_held_for(c, lease_id, &credit, &cash, err) < 0)
         return -1;
     int64_t more = amount - credit - cash;

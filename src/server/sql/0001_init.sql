@@ -112,6 +112,7 @@ CREATE TABLE segment (
   end_reason TEXT NOT NULL DEFAULT '', UNIQUE (lease_id, seq), UNIQUE (lease_id, start_us));
 CREATE INDEX segment_account ON segment(account_id, start_us);
 CREATE UNIQUE INDEX segment_open ON segment(lease_id) WHERE end_us = 0;
+CREATE INDEX segment_running ON segment(account_id) WHERE end_us = 0;
 -- Proof of life by minute.
 CREATE TABLE heartbeat (
   lease_id TEXT NOT NULL, epoch BIGINT NOT NULL, minute_us BIGINT NOT NULL, first_us BIGINT NOT NULL, last_us BIGINT NOT NULL,
