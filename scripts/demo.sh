@@ -19,6 +19,7 @@ RUN=/run/starlease-demo
 USER_NAME=starlease
 NODE=demo-node
 IMAGE=debian-small
+EMULATED=mi300x-8gpu-spx-synthetic
 PORT_BASE=${DEMO_PORT_BASE:-22800}
 NET=${DEMO_NET:-10.89.0.0/16}
 BRIDGE=${DEMO_BRIDGE:-sldemo}
@@ -76,7 +77,7 @@ print(v)' "$1"
 start_time() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 alive() {
     local pid started
-    read -r pid started <"$1" 2>/dev/null || return 1
+    [ -r "$1" ] && read -r pid started <"$1" || return 1
     [ -n "$started" ] && [ "$(start_time "$pid")" = "$started" ]
 }
 launch() { # NAME COMMAND...
@@ -154,16 +155,16 @@ start_agent() {
     if has_gpus; then
         echo "this machine's GPUs are used"
     else
-        emulate=(--emulate "$(emulated_tree)")
-        echo "no GPU here: a recorded 8x MI300X machine stands in, everything says emulated"
+        rm -rf "$DATA/kfd"
+        mkdir -p "$DATA/kfd"
+        tar -xJf "$TREE/tests/data/kfd/$EMULATED.tar.xz" -C "$DATA/kfd"
+        emulate=(--emulate --kfd-root "$DATA/kfd/$EMULATED")
+        echo "no GPU here: a synthetic 8x MI300X topology stands in, and everything says emulated"
     fi
-    mkdir -p $RUN
-    chmod 711 $RUN
-    launch agentd "$BUILD/starlease-agentd" --state "$DATA/agent" --run $RUN --socket $RUN/agentd.sock \
-        --node $NODE --bridge "$BRIDGE" --net "$NET" --allow "$(id -u $USER_NAME)" "${emulate[@]}"
-    wait_until 30 "the agent's socket" test -S $RUN/agentd.sock
+    launch agentd "$BUILD/starlease-agentd" --state "$DATA/agent" --run $RUN --socket $RUN/agent.sock \
+        --node $NODE --bridge "$BRIDGE" --subnet "$NET" --allow-uid "$(id -u $USER_NAME)" "${emulate[@]}"
+    wait_until 30 "the agent's socket" test -S $RUN/agent.sock
 }
-emulated_tree() { echo "$TREE/tests/data/kfd/mi300x-spx"; }
 
 free_port() {
     local p
@@ -201,11 +202,15 @@ setup_operator() {
             grep -o 'slk_[0-9a-f]*' | operator login --token --url "$URL" >/dev/null ||
             die "no operator token: see $DATA/starleased.log"
     fi
-    operator node show $NODE >/dev/null 2>&1 || show_operator node enrol unix:$RUN/agentd.sock
+    operator node show $NODE >/dev/null 2>&1 || show_operator node enrol unix:$RUN/agent.sock
     wait_until 60 "the node" node_available
     show_operator node list
-    operator image list -o json | grep -q "\"name\":\"$IMAGE\"" ||
-        show_operator image import $IMAGE "$DATA/$IMAGE.tar"
+    image_available || show_operator image import $IMAGE "$DATA/$IMAGE.tar"
+}
+image_available() {
+    operator image list -o json | python3 -c 'import json, sys
+items = json.load(sys.stdin)["items"]
+sys.exit(not any(i["name"] == sys.argv[1] and i["state"] == "available" for i in items))' "$IMAGE"
 }
 node_available() { [ "$(operator node show $NODE -o json | json state)" = available ]; }
 
@@ -235,7 +240,7 @@ sign_up() {
     show_renter signup "$EMAIL"
     wait_until 20 "the mail" have_code
     echo "(the mail lies in $DATA/mail: code $(mailed_code))"
-    show_renter verify "$EMAIL" "$(mailed_code)" | head -1
+    show_renter verify "$EMAIL" "$(mailed_code)" | grep -E '^(Account|State)'
     show_renter login "$EMAIL" --url "$URL"
     unset STARLEASE_PASSWORD STARLEASE_URL
     show_renter trial
