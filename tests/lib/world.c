@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
+#include "base/io/proc.h"
 #include "server/audit_money.h"
 #include "server/boot.h"
 #include "server/node.h"
@@ -119,9 +120,10 @@ void world_open(struct world *w, const struct world_options *o)
     *w = (struct world){.n_accounts = o->accounts ? o->accounts : 1, .cards = o->cards};
     options = o;
     w->keep = o->dir != NULL;
-    if (o->dir)
+    if (o->dir) {
+        must(dir_make(o->dir, 0700, &err), &err, "dir");
         (void)snprintf(w->dir, sizeof w->dir, "%s", o->dir);
-    else {
+    } else {
         const char *tmp = getenv("TMPDIR");
         (void)snprintf(w->dir, sizeof w->dir, "%s/starlease-world-XXXXXX", tmp ? tmp : "/tmp");
         SL_ASSERT(mkdtemp(w->dir));
