@@ -57,8 +57,8 @@ struct check {
 int check_tools(struct check *c, struct sl_err *err);
 /* Compiles everything; diagnostics and kernels are in c. */
 int check_compile(struct check *c, struct sl_err *err);
-/* The compiler's stderr of one job -> diags. */
-void check_diags_read(struct check *c, const char *p, size_t n, unsigned target_bit);
+/* The compiler's stderr of one job -> diags; returns how many errors and warnings it held. */
+size_t check_diags_read(struct check *c, const char *p, size_t n, unsigned target_bit);
 void check_free(struct check *c);
 
 extern const struct cmd_opt check_cmd_opts[];

@@ -202,7 +202,7 @@ static bool is_users(const struct check *c, const char *file)
 /* One line of the compiler's. An error inside a header of the system's or ours is moved to the
  * user's line that it was instantiated from, which a note after it tells: *last is that error, or
  * SIZE_MAX. */
-static void diag_line(struct check *c, const char *s, unsigned bit, size_t *last)
+static bool diag_line(struct check *c, const char *s, unsigned bit, size_t *last)
 {
     static const char *const words[] = {": fatal error: ", ": error: ", ": warning: ", ": note: "};
     const char *at = NULL, *word = NULL;
@@ -211,7 +211,7 @@ static void diag_line(struct check *c, const char *s, unsigned bit, size_t *last
         if ((at = strstr(s, words[i])))
             word = words[i];
     if (!at)
-        return;
+        return false;
     const char *text = at + strlen(word);
     char *file = diag_place(c, s, at, &line, &col);
     if (sl_streq(word, ": note: ")) {
@@ -221,17 +221,18 @@ static void diag_line(struct check *c, const char *s, unsigned bit, size_t *last
             d->file = file;
             d->line = line;
             d->col = col;
-            return;
+            return false;
         }
         free(file);
-        return;
+        return false;
     }
     if (strstr(text, "generated when compiling") || strstr(text, "linker command failed")) {
         free(file);
-        return;
+        return false;
     }
     diag_add(c, file, line, col, !strstr(word, "warning"), text, bit);
     *last = c->n_diags - 1;
+    return true;
 }
 
 /* The same message of another target is the same finding. */
@@ -251,15 +252,16 @@ static void diags_merge(struct check *c, size_t from)
         }
 }
 
-void check_diags_read(struct check *c, const char *p, size_t n, unsigned target_bit)
+size_t check_diags_read(struct check *c, const char *p, size_t n, unsigned target_bit)
 {
     struct sl_str rest = {p, n}, line;
-    size_t from = c->n_diags, last = SIZE_MAX;
+    size_t from = c->n_diags, last = SIZE_MAX, found = 0;
     while (sl_str_cut(&rest, '\n', &line)) {
         SL_AUTO_FREE char *s = sl_strndup(line.p, line.n);
-        diag_line(c, s, target_bit, &last);
+        found += diag_line(c, s, target_bit, &last);
     }
     diags_merge(c, from);
+    return found;
 }
 
 /* --- all units
@@ -341,8 +343,8 @@ int check_compile(struct check *c, struct sl_err *err)
             *err = j[i].err;
             rc = -1;
         }
-        check_diags_read(c, sl_buf_str(&j[i].errs), j[i].errs.n, bit);
-        if (j[i].status > 0 && !c->n_diags)
+        size_t found = check_diags_read(c, sl_buf_str(&j[i].errs), j[i].errs.n, bit);
+        if (j[i].status > 0 && found == 0)
             diag_add(c, sl_strdup(path), 0, 0, true, sl_buf_str(&j[i].errs), bit);
         if (j[i].status == 0 && u[i].arch >= 0 && !c->opts->gpu_rdc) {
             kernels_read(c, u[i].object, u[i].arch, path);

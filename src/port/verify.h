@@ -77,10 +77,10 @@ int verify_run_one(struct verify *v, int which, int wave, bool one_thread, struc
 /* Text is copied; `file` too. */
 void verify_add(struct verify *v, enum verify_severity s, const char *kind, const char *file,
                 unsigned line, int wave, const char *text);
-/* First line (from 1) where a and b differ beyond the tolerance, 0: none. Lines that differ between
- * `a` and `again` (may be NULL) do not count. */
+/* First line (from 1, after line `after`) where a and b differ beyond the tolerance, 0: none. Lines
+ * that differ between `a` and `again` (may be NULL) do not count. */
 unsigned verify_diff_text(const struct sl_buf *a, const struct sl_buf *b,
-                          const struct sl_buf *again, double tolerance);
+                          const struct sl_buf *again, unsigned after, double tolerance);
 /* Offset of the first difference of n bytes beyond the tolerance (as float or double), or n. */
 size_t verify_diff_bytes(const char *a, const char *b, size_t n, double tolerance);
 struct sl_str verify_line(const struct sl_buf *b, unsigned line);

@@ -57,7 +57,7 @@ static bool line_same(struct sl_str a, struct sl_str b, double tolerance)
 }
 
 unsigned verify_diff_text(const struct sl_buf *a, const struct sl_buf *b,
-                          const struct sl_buf *again, double tolerance)
+                          const struct sl_buf *again, unsigned after, double tolerance)
 {
     struct sl_str ra = {sl_buf_str(a), a->n}, rb = {sl_buf_str(b), b->n}, rc = {"", 0};
     if (again)
@@ -70,7 +70,7 @@ unsigned verify_diff_text(const struct sl_buf *a, const struct sl_buf *b,
             return 0;
         if (again && ha && hc && !line_same(la, lc, tolerance))
             continue;
-        if (!line_same(la, lb, tolerance))
+        if (line > after && !line_same(la, lb, tolerance))
             return line;
     }
 }

@@ -189,8 +189,9 @@ static void reports(struct verify *v, const struct verify_run *r)
     places_free(&p);
 }
 
-/* --- comparisons
- * ------------------------------------------------------------------------------------ */
+/* --- comparisons --- */
+enum { DIFFERENCES_MAX = 50 }; /* of one comparison that are listed */
+
 static void output_finding(struct verify *v, const char *kind, const struct sl_buf *a,
                            const struct sl_buf *b, const char *name_a, const char *name_b,
                            unsigned line, int wave)
@@ -202,14 +203,15 @@ static void output_finding(struct verify *v, const char *kind, const struct sl_b
     verify_add(v, VERIFY_FINDING, kind, NULL, 0, wave, text);
 }
 
-/* Index of the first copy that differs, or -1; a different number of copies counts as the first
- * extra one. Copies that differ from `again` (the same wave size once more) do not count. */
+/* Index of the first copy from `from` on that differs, or -1; a different number of copies counts
+ * as the first extra one. Copies that differ from `again` (the same wave size once more) do not
+ * count. */
 static long copies_differ(const struct verify *v, const struct verify_run *a,
-                          const struct verify_run *b, const struct verify_run *again,
+                          const struct verify_run *b, const struct verify_run *again, size_t from,
                           size_t *ret_at)
 {
     size_t n = a->n_copies < b->n_copies ? a->n_copies : b->n_copies;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = from; i < n; i++) {
         const struct verify_copy *x = &a->copies[i], *y = &b->copies[i];
         const struct verify_copy *z = again && i < again->n_copies ? &again->copies[i] : NULL;
         *ret_at = 0;
@@ -220,7 +222,7 @@ static long copies_differ(const struct verify *v, const struct verify_run *a,
             continue;
         return (long)i;
     }
-    return a->n_copies == b->n_copies ? -1 : (long)n;
+    return a->n_copies == b->n_copies || from > n ? -1 : (long)n;
 }
 
 static void copy_finding(struct verify *v, const struct verify_run *a, const struct verify_run *b,
@@ -259,25 +261,39 @@ static bool runs_differ(struct verify *v, int a, int b, const struct verify_run 
     size_t at;
     const struct verify_run *x = &v->runs[a], *y = &v->runs[b];
     return x->status != y->status ||
-           verify_diff_text(&x->out, &y->out, again ? &again->out : NULL, v->tolerance) ||
-           copies_differ(v, x, y, again, &at) >= 0;
+           verify_diff_text(&x->out, &y->out, again ? &again->out : NULL, 0, v->tolerance) ||
+           copies_differ(v, x, y, again, 0, &at) >= 0;
+}
+
+static void output_findings(struct verify *v, const char *kind, const struct sl_buf *a,
+                            const struct sl_buf *b, const struct sl_buf *again, const char *name_a,
+                            const char *name_b, int wave)
+{
+    unsigned line = 0;
+    for (int n = 0; n < DIFFERENCES_MAX; n++) {
+        line = verify_diff_text(a, b, again, line, v->tolerance);
+        if (!line)
+            return;
+        output_finding(v, kind, a, b, name_a, name_b, line, wave);
+    }
 }
 
 static void pair_findings(struct verify *v, int a, int b, const struct verify_run *again)
 {
     const struct verify_run *x = &v->runs[a], *y = &v->runs[b];
-    unsigned line = verify_diff_text(&x->out, &y->out, again ? &again->out : NULL, v->tolerance);
     size_t at = 0;
-    long copy = copies_differ(v, x, y, again, &at);
     if (x->status != y->status) {
         SL_AUTO_FREE char *text =
             sl_asprintf("exit status %d with wave 32, %d with wave 64", x->status, y->status);
         verify_add(v, VERIFY_FINDING, "exit-differs", NULL, 0, 0, text);
     }
-    if (line)
-        output_finding(v, "output-differs", &x->out, &y->out, "wave 32", "wave 64", line, 0);
-    if (copy >= 0)
+    output_findings(v, "output-differs", &x->out, &y->out, again ? &again->out : NULL, "wave 32",
+                    "wave 64", 0);
+    long copy = copies_differ(v, x, y, again, 0, &at);
+    for (int n = 0; n < DIFFERENCES_MAX && copy >= 0; n++) {
         copy_finding(v, x, y, copy, at);
+        copy = copies_differ(v, x, y, again, (size_t)copy + 1, &at);
+    }
 }
 
 /* Two runs that differ are made again, block after block: what then is the same was the order of
@@ -312,10 +328,9 @@ static int compare_reference(struct verify *v, struct sl_err *err)
         return -1;
     for (int i = 0; i < 2; i++) {
         const struct verify_run *r = &v->runs[i ? RUN_64 : RUN_32];
-        unsigned line = v->waves[i] ? verify_diff_text(&ref, &r->out, NULL, v->tolerance) : 0;
-        if (line)
-            output_finding(v, "reference-differs", &ref, &r->out, "reference",
-                           i ? "wave 64" : "wave 32", line, r->wave);
+        if (v->waves[i])
+            output_findings(v, "reference-differs", &ref, &r->out, NULL, "reference",
+                            i ? "wave 64" : "wave 32", r->wave);
     }
     return 0;
 }
