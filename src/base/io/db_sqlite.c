@@ -15,6 +15,7 @@ enum {
     STMTS_MAX = 256,        /* cached statements per connection; SQL texts are constants, so few */
     BATCH_MAX = 256,        /* functions in one commit */
     CHECKPOINT_EVERY = 256, /* commits between passive checkpoints */
+    GATHER_MAX_US = 1000,   /* a batch waits no longer for callers that are likely to come back */
 };
 
 struct stmt {
@@ -35,6 +36,7 @@ struct job {
     struct sl_err *err;
     int rc;
     bool done;
+    pthread_cond_t finished; /* its caller alone waits here */
     struct job *next;
 };
 struct db {
@@ -48,8 +50,11 @@ struct db {
     pthread_cond_t read_free;
     /* the queue of writes; guarded by write_lock */
     pthread_mutex_t write_lock;
-    pthread_cond_t work, finished;
+    pthread_cond_t work;
     struct job *first, *last;
+    int n_queued;
+    int expected;      /* callers that are likely to write again at once */
+    int64_t gather_us; /* how long the next batch may wait for them */
     bool stop;
     pthread_t thread;
     struct db_stats stats; /* guarded by write_lock */
@@ -381,6 +386,37 @@ static int run_batch(struct db *db, struct job *jobs)
     return n;
 }
 
+/* Several callers write again and again: those of the last batch come back a moment after those
+ * that queued behind it. Waiting for them (a fraction of a commit) makes one commit of what would
+ * be two. A lone caller never waits. */
+static void gather(struct db *db)
+{
+    struct timespec end;
+    if (db->n_queued >= db->expected || db->gather_us <= 0)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += db->gather_us * 1000;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    while (db->n_queued < db->expected && !db->stop)
+        if (pthread_cond_timedwait(&db->work, &db->write_lock, &end) != 0)
+            break;
+}
+
+static struct job *take_batch(struct db *db)
+{
+    struct job *batch = db->first, *end = batch;
+    int n = 1;
+    for (; n < BATCH_MAX && end->next; n++)
+        end = end->next;
+    db->first = end->next;
+    if (!db->first)
+        db->last = NULL;
+    end->next = NULL;
+    db->n_queued -= n;
+    return batch;
+}
+
 static void *writer_main(void *arg)
 {
     struct db *db = arg;
@@ -390,15 +426,12 @@ static void *writer_main(void *arg)
             pthread_cond_wait(&db->work, &db->write_lock);
         if (!db->first)
             break;
-        struct job *batch = db->first, *end = batch;
-        for (int n = 1; n < BATCH_MAX && end->next; n++)
-            end = end->next;
-        db->first = end->next;
-        if (!db->first)
-            db->last = NULL;
-        end->next = NULL;
+        gather(db);
+        struct job *batch = take_batch(db);
         pthread_mutex_unlock(&db->write_lock);
+        int64_t t0 = mono_us();
         int n = run_batch(db, batch);
+        int64_t took = mono_us() - t0;
         pthread_mutex_lock(&db->write_lock);
         db->stats.writes += n;
         if (n > db->stats.batch_max)
@@ -406,8 +439,10 @@ static void *writer_main(void *arg)
         for (struct job *j = batch, *next; j; j = next) {
             next = j->next; /* the waiter owns j from `done` on */
             j->done = true;
+            pthread_cond_signal(&j->finished);
         }
-        pthread_cond_broadcast(&db->finished);
+        db->expected = n + db->n_queued > 1 ? n + db->n_queued : 0;
+        db->gather_us = took / 2 < GATHER_MAX_US ? took / 2 : GATHER_MAX_US;
     }
     pthread_mutex_unlock(&db->write_lock);
     return NULL;
@@ -415,7 +450,7 @@ static void *writer_main(void *arg)
 
 int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
 {
-    struct job j = {.fn = fn, .arg = arg, .err = err};
+    struct job j = {.fn = fn, .arg = arg, .err = err, .finished = PTHREAD_COND_INITIALIZER};
     if (db->inline_writes) {
         pthread_mutex_lock(&db->inline_lock);
         db->stats.writes += run_batch(db, &j);
@@ -429,10 +464,12 @@ int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
     else
         db->first = &j;
     db->last = &j;
+    db->n_queued++;
     pthread_cond_signal(&db->work);
     while (!j.done)
-        pthread_cond_wait(&db->finished, &db->write_lock);
+        pthread_cond_wait(&j.finished, &db->write_lock);
     pthread_mutex_unlock(&db->write_lock);
+    pthread_cond_destroy(&j.finished);
     return j.rc;
 }
 
@@ -543,8 +580,10 @@ int db_open(const struct db_options *o, const char *const *migrations, struct db
     pthread_mutex_init(&db->read_lock, NULL);
     pthread_mutex_init(&db->write_lock, NULL);
     pthread_cond_init(&db->read_free, NULL);
-    pthread_cond_init(&db->work, NULL);
-    pthread_cond_init(&db->finished, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&db->work, &attr);
     int rc = open_one(db, &db->writer, o->path, true, err);
     if (rc == 0)
         rc = migrate(&db->writer, migrations, err);
@@ -589,7 +628,6 @@ void db_close(struct db *db)
     pthread_mutex_destroy(&db->write_lock);
     pthread_cond_destroy(&db->read_free);
     pthread_cond_destroy(&db->work);
-    pthread_cond_destroy(&db->finished);
     free(db);
 }
 
