@@ -283,8 +283,8 @@ static void architectures(struct cm *m, const struct command *c, size_t k)
     change(m, at, n, sl_buf_str(&quoted), "gfx names of the targets", "目标的 gfx 名称");
 }
 
-/* Words of an argument: white space, ';' and the end of a generator expression part them; a flag may
- * stand behind the ':' of one. */
+/* Words of an argument: white space, ';' and the end of a generator expression part them; a flag
+ * may stand behind the ':' of one. */
 static size_t flag_words(const struct cm *m, const struct arg *a, struct arg *out, size_t max)
 {
     const char *p = m->s->p;

@@ -204,7 +204,7 @@ static const struct flag_rule rules[] = {
      {"clang compiles the host part too", "主机部分也由 clang 编译"}},
     {"--threads",
      FLAG_VALUE,
-     false,
+     true,
      HZ_B1,
      "",
      {"use the build tool's -j (or -parallel-jobs=N)", "请用构建工具的 -j（或 -parallel-jobs=N）"}},

@@ -21,12 +21,6 @@ static bool is_nvcc(struct sl_str w)
     return ends(w, "nvcc") && (w.n == 4 || w.p[w.n - 5] == '/');
 }
 
-/* $(NVCC), ${NVCC}, $NVCC */
-static bool is_nvcc_variable(struct sl_str w)
-{
-    return memmem(w.p, w.n, "NVCC", 4) && w.n <= 12 && w.p[0] == '$';
-}
-
 static bool separator(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -145,6 +139,71 @@ static bool word_flags(struct flag_place *place, struct word w, struct word next
     return false;
 }
 
+/* What a logical line is to the flag table. */
+enum line_kind { LINE_OTHER, LINE_COMPILER, LINE_FLAGS };
+
+/* The command of a recipe or script line, without make's @ and -. */
+static struct sl_str command_of(const char *p, struct word w)
+{
+    struct sl_str t = {p + w.at, w.n};
+    while (t.n && (t.p[0] == '@' || t.p[0] == '-' || t.p[0] == '+')) {
+        t.p++;
+        t.n--;
+    }
+    return t;
+}
+
+static bool has(struct sl_str t, const char *part)
+{
+    return memmem(t.p, t.n, part, strlen(part)) != NULL;
+}
+
+/* $(CC) and its like run the compiler in a Makefile that sets one of them to nvcc. */
+static bool is_compiler(struct sl_str t, bool file_sure)
+{
+    static const char *const names[] = {"$(CC)", "${CC}",     "$(CXX)",  "${CXX}",
+                                        "$(LD)", "$(LINKER)", "$(LINK)", NULL};
+    if (is_nvcc(t) || has(t, "NVCC") || has(t, "hipcc"))
+        return true;
+    for (int k = 0; file_sure && names[k]; k++)
+        if (sl_str_eq(t, sl_str(names[k])))
+            return true;
+    return false;
+}
+
+/* A variable's line, by its name: NVCCFLAGS, GENCODE, CUDA_OPTS, LDLIBS ... */
+static bool is_flag_variable(struct sl_str t)
+{
+    static const char *const parts[] = {"FLAG", "NVCC", "CUDA", "ARCH", "GENCODE", "OPT", "LIB",
+                                        "CC",   "CXX",  "LD",   "INC",  "flags",   "SM",  NULL};
+    for (int k = 0; parts[k]; k++)
+        if (has(t, parts[k]))
+            return true;
+    return false;
+}
+
+static enum line_kind kind_of(const struct source *s, const struct word *w, size_t n, bool shell,
+                              bool file_sure)
+{
+    struct sl_str first = command_of(s->p, w[0]), second = {NULL, 0};
+    if (n > 1)
+        second = (struct sl_str){s->p + w[1].at, w[1].n};
+    bool recipe = shell || (w[0].at > 0 && s->p[w[0].at - 1] == '\t');
+    bool wrapped = sl_str_eq(first, SL_STR("time")) || sl_str_eq(first, SL_STR("export")) ||
+                   sl_str_eq(first, SL_STR("exec")) || sl_str_eq(first, SL_STR("ccache"));
+    if (wrapped && n > 1)
+        first = second;
+    const char *eq = memchr(first.p, '=', first.n);
+    if (eq && shell)
+        return is_flag_variable((struct sl_str){first.p, (size_t)(eq - first.p)}) ? LINE_FLAGS
+                                                                                  : LINE_OTHER;
+    if (recipe)
+        return is_compiler(first, file_sure) ? LINE_COMPILER : LINE_OTHER;
+    /* a variable, or "target: ..." with none of the flags */
+    struct sl_str name = eq ? (struct sl_str){first.p, (size_t)(eq - first.p)} : first;
+    return is_flag_variable(name) || has(first, "nvcc") ? LINE_FLAGS : LINE_OTHER;
+}
+
 static void scan_words(struct source *s, const struct hazard_opts *o, struct findings *f,
                        bool shell, bool file_sure)
 {
@@ -152,18 +211,17 @@ static void scan_words(struct source *s, const struct hazard_opts *o, struct fin
     struct flag_place place = {.s = s, .o = o, .f = f};
     for (size_t at = 0; at < s->n;) {
         size_t n = split(s->p, s->n, &at, shell, w);
-        place.sure = file_sure;
+        if (!n)
+            continue;
+        enum line_kind kind = kind_of(s, w, n, shell, file_sure);
+        place.sure = kind == LINE_COMPILER || (kind == LINE_FLAGS && file_sure);
         place.arch_done = false;
-        for (size_t k = 0; k < n; k++) {
-            struct sl_str t = {s->p + w[k].at, w[k].n};
-            place.sure |= is_nvcc(t) || is_nvcc_variable(t);
-        }
         for (size_t k = 0; k < n; k++) {
             struct word a = trimmed(s->p, w[k]), none = {0, 0};
             struct word b = k + 1 < n ? w[k + 1] : none;
             if (is_nvcc((struct sl_str){s->p + a.at, a.n}))
                 replace_nvcc(s, o, f, a);
-            else if (word_flags(&place, a, b))
+            else if (kind != LINE_OTHER && word_flags(&place, a, b))
                 k++;
         }
     }

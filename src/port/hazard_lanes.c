@@ -26,6 +26,18 @@ static bool warp_size_value(const struct hz *h, uint32_t i, int64_t v)
     return log ? v == 5 : mask ? v == 31 : half ? v == 16 : v == 32;
 }
 
+/* Without a warp operation beside it the constant may be a mere chunk size. */
+static void constant(struct hz *h, uint32_t a, uint32_t b)
+{
+    struct finding *d = hz_report(h, HZ_W4, a, b);
+    if (!d || h->warp_ops)
+        return;
+    d->severity = HAZARD_NOTE;
+    d->note[HAZARD_EN] =
+        "No warp operation in this file: right as a chunk size, half a wavefront wide.";
+    d->note[HAZARD_ZH] = "本文件没有 warp 操作：作为分块大小是正确的，宽度为半个波前。";
+}
+
 static void constants(struct hz *h)
 {
     int64_t v;
@@ -33,13 +45,13 @@ static void constants(struct hz *h)
         const struct hz_macro *m = &h->macro[k];
         if (!m->function && warp_size_name(h, m->name) && hz_eval(h, m->body0, m->body1, &v) &&
             warp_size_value(h, m->name, v))
-            hz_report(h, HZ_W4, m->name, m->body1);
+            constant(h, m->name, m->body1);
     }
     for (size_t k = 0; k < h->n_decl; k++) {
         const struct hz_decl *d = &h->decl[k];
         if (d->init0 < d->init1 && !d->pointer && !d->array && warp_size_name(h, d->name) &&
             hz_eval(h, d->init0, d->init1, &v) && warp_size_value(h, d->name, v))
-            hz_report(h, HZ_W4, d->name, d->init1);
+            constant(h, d->name, d->init1);
     }
 }
 
