@@ -168,6 +168,10 @@ size_t findings_count(const struct findings *f, enum hazard_severity s, bool unf
 /* Runs every source rule over one lexed file. */
 void hazard_scan(struct source *s, const struct hazard_opts *o, struct findings *f);
 
+/* The rules that have fixes alone, and only in files where one could apply: what `translate` runs.
+ * Its findings are those that were fixed or could not be. */
+void hazard_fix(struct source *s, const struct hazard_opts *o, struct findings *f);
+
 /* One page per rule in Markdown, English and Chinese; `hazard_page_index` lists them all. */
 void hazard_page(const struct hazard_rule *r, struct sl_buf *b);
 void hazard_page_index(struct sl_buf *b);

@@ -30,7 +30,7 @@ static const struct {
 
 static uint32_t late_version(const struct hz *h, uint32_t i)
 {
-    for (size_t k = 0; k < SL_COUNT(late); k++)
+    for (size_t k = 0; hz_tok(h, i)->first == '_' && k < SL_COUNT(late); k++)
         if (hz_is(h, i, late[k].name))
             return late[k].added;
     return 0;
@@ -254,6 +254,13 @@ static void nvrtc_option(struct hz *h, uint32_t i)
     d->fix = sl_arena_strdup(&h->f->arena, sl_buf_str(&b));
     d->note[HAZARD_EN] = r->reason[HAZARD_EN];
     d->note[HAZARD_ZH] = r->reason[HAZARD_ZH];
+}
+
+void hz_fix_late(struct hz *h)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (hz_ident(h, i))
+            late_name(h, i);
 }
 
 void hz_rules_api(struct hz *h)

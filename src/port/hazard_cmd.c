@@ -358,6 +358,6 @@ void hazard_fix_hook(struct source *s, const struct port_options *o, void *arg)
     if (o->rocm)
         h.rocm = o->rocm;
     struct findings f = {0};
-    hazard_scan(s, &h, &f);
+    hazard_fix(s, &h, &f);
     findings_free(&f);
 }

@@ -6,14 +6,18 @@
 
 bool hz_in_list(const struct hz *h, uint32_t i, const char *const *list)
 {
+    /* the first byte decides nearly always: no strlen for the rest of the list */
+    char first = i < h->n ? (char)hz_tok(h, i)->first : 0;
     for (; *list; list++)
-        if (hz_is(h, i, *list))
+        if ((*list)[0] == first && hz_is(h, i, *list))
             return true;
     return false;
 }
 
 bool hz_starts(const struct hz *h, uint32_t i, const char *prefix)
 {
+    if (i >= h->n || (char)hz_tok(h, i)->first != prefix[0])
+        return false;
     size_t n = strlen(prefix);
     return i < h->n && hz_len(h, i) >= n && memcmp(hz_text(h, i), prefix, n) == 0;
 }
@@ -22,7 +26,8 @@ bool hz_contains(const struct hz *h, uint32_t i, const char *part)
 {
     size_t n = strlen(part), len = i < h->n ? hz_len(h, i) : 0;
     for (size_t k = 0; k + n <= len; k++)
-        if (strncasecmp(hz_text(h, i) + k, part, n) == 0)
+        if (((hz_text(h, i)[k] ^ part[0]) & 0xdf) == 0 &&
+            strncasecmp(hz_text(h, i) + k, part, n) == 0)
             return true;
     return false;
 }
@@ -491,5 +496,41 @@ void hazard_scan(struct source *s, const struct hazard_opts *o, struct findings 
     hz_rules_limits(&h);
     hz_rules_memory(&h);
     hz_rules_api(&h);
+    hz_close(&h);
+}
+
+/* One pass over the tokens says whether any fix could apply: most files have none. */
+static bool may_fix(const struct source *s)
+{
+    static const char *const starts[] = {
+        "__shfl",     "__ballot",          "__any",         "__all", "__activemask", "__match",
+        "__syncwarp", "__launch_bounds__", "__CUDA_ARCH__", NULL};
+    for (size_t i = 0; i < s->lex.n; i++) {
+        const struct lex_tok *t = &s->lex.v[i];
+        if (t->kind != LEX_IDENT || t->first != '_' || t->n < 5)
+            continue;
+        char third = s->p[t->at + 2];
+        for (int k = 0; starts[k]; k++) {
+            if (starts[k][2] != third)
+                continue;
+            size_t n = strlen(starts[k]);
+            if (t->n >= n && memcmp(s->p + t->at, starts[k], n) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+void hazard_fix(struct source *s, const struct hazard_opts *o, struct findings *f)
+{
+    struct hz h;
+    if (!o->fix || !may_fix(s))
+        return;
+    hz_open(&h, s, o, f);
+    hz_rules_wave(&h);
+    hz_fix_bounds(&h);
+    hz_fix_guards(&h);
+    if (o->rocm < HAZARD_ROCM_NEWEST)
+        hz_fix_late(&h);
     hz_close(&h);
 }

@@ -141,7 +141,8 @@ bool hz_eval(const struct hz *h, uint32_t a, uint32_t b, int64_t *ret);
  */
 bool hz_number_value(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits);
 
-/* The number that a local header (found beside the file, included in quotes) gives the name at i. */
+/* The number that a local header (found beside the file, included in quotes) gives the name at i.
+ */
 bool hz_outside(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits);
 /* The name at i is a macro with arguments or a function of this file. */
 bool hz_user_function(const struct hz *h, uint32_t i);
@@ -171,6 +172,10 @@ struct finding *hz_report(struct hz *h, enum hazard_no no, uint32_t a, uint32_t 
 const char *hz_quote(struct hz *h, uint32_t a, uint32_t b);
 
 /* Rules, grouped by file; hazard.h's hazard_scan runs them all. */
+/* The parts of the device and limit rules that edit. */
+void hz_fix_guards(struct hz *h);
+void hz_fix_bounds(struct hz *h);
+void hz_fix_late(struct hz *h);
 void hz_rules_wave(struct hz *h);
 void hz_rules_lanes(struct hz *h);
 void hz_rules_device(struct hz *h);

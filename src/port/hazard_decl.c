@@ -38,8 +38,9 @@ enum hz_warp hz_warp_op(const struct hz *h, uint32_t i, bool *ret_sync)
 {
     if (!hz_ident(h, i) || hz_len(h, i) < 5 || hz_text(h, i)[0] != '_' || hz_text(h, i)[1] != '_')
         return HZW_NONE;
+    char third = hz_text(h, i)[2];
     for (size_t k = 0; k < SL_COUNT(warp_names); k++)
-        if (hz_is(h, i, warp_names[k].name)) {
+        if (warp_names[k].name[2] == third && hz_is(h, i, warp_names[k].name)) {
             *ret_sync = warp_names[k].sync;
             return warp_names[k].op;
         }
@@ -190,8 +191,9 @@ static bool type_word(const struct hz *h, uint32_t i, enum hz_type *ret)
 {
     if (!hz_ident(h, i))
         return false;
+    char first = hz_text(h, i)[0];
     for (size_t k = 0; k < SL_COUNT(type_names); k++)
-        if (hz_is(h, i, type_names[k].name)) {
+        if (type_names[k].name[0] == first && hz_is(h, i, type_names[k].name)) {
             *ret = type_names[k].type;
             return true;
         }

@@ -314,6 +314,13 @@ static void flow(struct hz *h, uint32_t i, const struct hz_func *f)
         hz_report(h, HZ_P3, i, i + 1);
 }
 
+void hz_fix_guards(struct hz *h)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (hz_tok(h, i)->kind == LEX_HASH)
+            condition(h, i);
+}
+
 void hz_rules_device(struct hz *h)
 {
     bool fp8 = false;

@@ -119,7 +119,8 @@ static bool is_hip(const struct hz *h)
 static void bounds(struct hz *h, uint32_t i)
 {
     struct hz_args a;
-    if (!hz_is(h, i, "__launch_bounds__") || !hz_args(h, i + 1, &a) || a.n < 2)
+    if (hz_len(h, i) != 17 || !hz_is(h, i, "__launch_bounds__") || !hz_args(h, i + 1, &a) ||
+        a.n < 2)
         return;
     if (i > 0 && hz_is(h, i - 1, "define"))
         return;
@@ -173,6 +174,15 @@ static void launch(struct hz *h, uint32_t i)
                 blocks > (int64_t)UINT32_MAX / threads;
     if (threads > BLOCK_THREADS || wide)
         hz_report(h, HZ_S3, i, end);
+}
+
+void hz_fix_bounds(struct hz *h)
+{
+    if (is_hip(h))
+        return;
+    for (uint32_t i = 0; i < h->n; i++)
+        if (hz_ident(h, i))
+            bounds(h, i);
 }
 
 void hz_rules_limits(struct hz *h)
