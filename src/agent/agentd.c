@@ -4,6 +4,7 @@
  * word for who they are, one child per request, a closed list of operations. Running leases belong
  * to their own supervising processes and do not notice when this one ends.
  */
+#include "agent/cgroup.h"
 #include "agent/guest.h"
 #include "agent/net.h"
 #include "agent/ops.h"
@@ -167,8 +168,10 @@ static int daemon_main(const struct agent *a)
     for (int i = 0; i < left; i++)
         free(all[i]);
     free(all);
-    if (left == 0)
+    if (left == 0) {
         net_down(a);
+        cgroup_parent_remove();
+    }
     log_info("agent.ended", "leases=%d", left);
     return 0;
 }

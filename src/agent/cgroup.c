@@ -4,8 +4,10 @@
 #include "base/core/mem.h"
 #include <dirent.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
@@ -14,6 +16,7 @@ static int each(const char *lease, int (*fn)(const char *path))
 {
     char path[PATH_MAX];
     struct stat st;
+    struct statfs fs;
     if (access(CGROUP_ROOT "/cgroup.controllers", F_OK) == 0) {
         agent_path(path, CGROUP_ROOT "/starlease/%s", lease);
         return stat(path, &st) == 0 ? fn(path) : 0;
@@ -24,7 +27,9 @@ static int each(const char *lease, int (*fn)(const char *path))
         if (e->d_name[0] == '.')
             continue;
         agent_path(path, CGROUP_ROOT "/%.200s/starlease/%s", e->d_name, lease);
-        if (stat(path, &st) == 0)
+        /* what a supervisor mounted over the v2 hierarchy holds plain files, not groups */
+        if (statfs(path, &fs) == 0 &&
+            (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC))
             sum += fn(path);
     }
     if (d)
@@ -96,6 +101,14 @@ static int remove_in(const char *path)
     return rmdir(path) < 0 && errno != ENOENT;
 }
 
+/* "GROUP/." cannot be removed, its parent's name can. */
+static int remove_parent(const char *path)
+{
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof parent, "%.*s", (int)strlen(path) - 2, path);
+    return rmdir(parent) < 0;
+}
+
 static bool removed(void *arg)
 {
     return each(arg, remove_in) == 0;
@@ -108,4 +121,9 @@ int cgroup_remove(const char *lease, struct sl_err *err)
     if (!agent_wait(removed, name, 2000))
         return sl_fail(err, SL_TIMEOUT, "the control group of %s cannot be removed", lease);
     return 0;
+}
+
+void cgroup_parent_remove(void)
+{
+    each(".", remove_parent);
 }

@@ -24,7 +24,10 @@ int mount_private(struct sl_err *err)
         return sl_fail_errno(err, errno, "unshare the mount namespace");
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return sl_fail_errno(err, errno, "make mounts private");
-    umount2("/sys/fs/cgroup/unified", MNT_DETACH); /* absent on a pure v2 or v1 host */
+    /* absent on a pure v2 or v1 host; the empty file system takes what crun writes there instead */
+    if (umount2("/sys/fs/cgroup/unified", MNT_DETACH) == 0 &&
+        mount("starlease", "/sys/fs/cgroup/unified", "tmpfs", 0, "size=64k") < 0)
+        return sl_fail_errno(err, errno, "cover the cgroup v2 mount");
     return 0;
 }
 
