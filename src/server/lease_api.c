@@ -19,7 +19,7 @@ const struct jr_field lease_create_fields[] = {
      .doc = "default: made from the id"},
     {"keys", JR_K_STRS, 0, offsetof(struct lease_want, keys), 0, KEYS_MAX,
      .doc = "ids of SSH keys; default: all of the account's"},
-    {"command", JR_K_STRS, 0, offsetof(struct lease_want, command), 0, ARGS_MAX,
+    {"command", JR_K_STRS, JR_TEXT, offsetof(struct lease_want, command), 0, ARGS_MAX,
      .doc = "program and arguments to run; default: none, SSH only"},
     {0}};
 

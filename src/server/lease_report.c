@@ -16,8 +16,8 @@ enum { MINUTE_US = 60 * SL_SEC };
 
 static const char *const kinds[] = {"ready", "heartbeat", "exit", "failed", "metric", NULL};
 static const struct jr_field metric_fields[] = {
-    JR_STR(struct lease_report_metric, name, "name", JR_REQUIRED, 1, 63),
-    JR_STR(struct lease_report_metric, value, "value", JR_REQUIRED, 1, 255),
+    JR_STR(struct lease_report_metric, name, "name", JR_REQUIRED, 1, 64),
+    JR_STR(struct lease_report_metric, value, "value", JR_REQUIRED, 1, 256),
     JR_STR(struct lease_report_metric, sha256, "sha256", JR_REQUIRED, 64, 64),
     {0}};
 const struct jr_field lease_report_fields[] = {

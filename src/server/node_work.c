@@ -285,7 +285,7 @@ int node_run_sanitize(struct server *s, const struct operation *op, struct sl_er
     jw_str(&w, "op", "sanitize");
     jw_str(&w, "node", where.node.name);
     write_cards(&w, k.mask);
-    jw_str(&w, "lease", sl_starts(op->ref, "lea_") ? op->ref : "");
+    jw_str(&w, "lease", op->ref); /* after a resume: the node's name */
     jw_str(&w, "account", op->account_id);
     jw_end(&w);
     JR_AUTO_DOC struct jr_doc *doc = NULL;
