@@ -279,6 +279,15 @@ statement() {
     show_operator audit money | tail -3
 }
 
+# The newest wipe certificate: what was done, what could not be done here.
+certificate() {
+    operator api GET "/v1/certificates?node=$NODE&limit=100" | python3 -c 'import json, sys
+c = json.load(sys.stdin)["items"][-1]
+steps = c["body"].get("steps", []) if isinstance(c["body"], dict) else []
+print("%s: cards %s, result %s%s, signed" % (c["id"], ",".join(map(str, c["cards"])), c["result"], ", emulated" if c["emulated"] else ""))
+for s in steps: print("  %-14s %s" % (s["result"], s["name"]))'
+}
+
 summary() {
     local s
     printf '\n== Timeline\n%10s  %s\n' seconds step
@@ -327,9 +336,12 @@ demo() {
     second_instance
     step "Statement, verified offline"
     statement
-    step "Both instances given up"
+    step "Both instances given up, the cards wiped"
     show_renter rm --yes first
     show_renter rm --yes second
+    wait_until 60 "the cards to be wiped" node_available
+    say_run api GET "/v1/certificates?node=$NODE"
+    certificate
     end_step
     summary
 }
