@@ -219,8 +219,8 @@ build_image() {
         echo "$DATA/$IMAGE.tar is there"
         return
     fi
-    "$TREE/images/debian-small.sh" "$DATA/$IMAGE.tar.part"
-    mv "$DATA/$IMAGE.tar.part" "$DATA/$IMAGE.tar"
+    "$TREE/images/debian-small.sh" "$DATA/new.$IMAGE.tar"
+    mv "$DATA/new.$IMAGE.tar" "$DATA/$IMAGE.tar"
     ls -lh "$DATA/$IMAGE.tar"
 }
 
