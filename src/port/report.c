@@ -40,6 +40,16 @@ void report_json_string(struct sl_buf *b, const char *s, size_t n)
     sl_buf_addc(b, '"');
 }
 
+unsigned report_code_points(const char *s, size_t n)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < n; count++) {
+        size_t k = (unsigned char)s[i] < 0x80 ? 1 : utf8_len(s + i, n - i);
+        i += k ? k : 1;
+    }
+    return count;
+}
+
 void report_html_text(struct sl_buf *b, const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {

@@ -33,6 +33,9 @@ void report_json_string(struct sl_buf *b, const char *s, size_t n);
 /* Appends s with & < > " ' escaped and bad bytes replaced. Any bytes. */
 void report_html_text(struct sl_buf *b, const char *s, size_t n);
 
+/* Code points that the first n bytes of s become in a report: a bad byte counts as one. */
+unsigned report_code_points(const char *s, size_t n);
+
 /* The writers behind report_write; each in its own file. */
 void report_text(const struct findings *f, const struct report_opts *o, struct sl_buf *b);
 void report_json(const struct findings *f, const struct report_opts *o, struct sl_buf *b);

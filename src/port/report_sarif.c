@@ -59,14 +59,19 @@ static void rule(struct sl_buf *b, const struct hazard_rule *r, enum hazard_lang
     sl_buf_adds(b, "}}");
 }
 
+/* SARIF counts columns in code points here (columnKind), a finding in bytes. */
 static void region(struct sl_buf *b, const struct finding *d)
 {
-    size_t n = strlen(d->text);
-    unsigned col = d->col ? d->col : 1, end = col + (d->n ? d->n : 1);
-    if (end > n + 1)
-        end = (unsigned)n + 1 > col ? (unsigned)n + 1 : col;
+    size_t n = strlen(d->text), from = d->col ? d->col - 1 : 0, to;
+    if (from > n)
+        from = n;
+    to = from + (d->n ? d->n : 1);
+    if (to > n)
+        to = n;
+    unsigned start = report_code_points(d->text, from) + 1;
     sl_buf_printf(b, "\"region\":{\"startLine\":%u,\"startColumn\":%u,\"endColumn\":%u,",
-                  d->line ? d->line : 1, col, end);
+                  d->line ? d->line : 1, start,
+                  start + report_code_points(d->text + from, to - from));
     message(b, "snippet", d->text);
     sl_buf_addc(b, '}');
 }
