@@ -68,7 +68,20 @@ static bool peer_allowed(const struct agent *a, int fd, uid_t *ret_uid)
     return ok;
 }
 
-static void take(const struct agent *a, int listener, int *children)
+/* Children that serve a request; a supervisor that this process had to start is not one of them. */
+struct children {
+    pid_t v[CHILDREN_MAX];
+    int n;
+};
+
+static void child_ended(struct children *c, pid_t pid)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->v[i] == pid)
+            c->v[i--] = c->v[--c->n];
+}
+
+static void take(const struct agent *a, int listener, struct children *children)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     uid_t uid = (uid_t)-1;
@@ -79,8 +92,8 @@ static void take(const struct agent *a, int listener, int *children)
         log_warn("peer.refused", "uid=%d", (int)uid);
         sl_fail(&err, SL_FORBIDDEN, "user %d may not give orders to this agent", (int)uid);
         rpc_reply_err(fd, &err);
-    } else if (*children >= CHILDREN_MAX) {
-        sl_fail(&err, SL_UNAVAILABLE, "%d operations are under way; try again", *children);
+    } else if (children->n == CHILDREN_MAX) {
+        sl_fail(&err, SL_UNAVAILABLE, "%d operations are under way; try again", children->n);
         rpc_reply_err(fd, &err);
     } else {
         pid_t pid = fork();
@@ -92,7 +105,8 @@ static void take(const struct agent *a, int listener, int *children)
             serve(a, fd);
             _exit(0);
         }
-        *children += pid > 0;
+        if (pid > 0)
+            children->v[children->n++] = pid;
     }
     close(fd);
 }
@@ -135,7 +149,8 @@ static int daemon_main(const struct agent *a)
 {
     struct sl_err err = {0};
     sigset_t set;
-    int listener, children = 0;
+    int listener;
+    struct children children = {0};
     bool ending = false;
     crypto_init();
     sigemptyset(&set);
@@ -150,15 +165,15 @@ static int daemon_main(const struct agent *a)
     int sigs = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     log_info("agent.ready", "node=%s socket=%s emulated=%s", a->node, a->socket,
              a->emulate ? "true" : "false");
-    while (!ending || children) {
+    while (!ending || children.n) {
         struct pollfd f[2] = {{sigs, POLLIN, 0}, {ending ? -1 : listener, POLLIN, 0}};
         struct signalfd_siginfo si;
         if (poll(f, 2, -1) < 0 && errno != EINTR)
             break;
         while (read(sigs, &si, sizeof si) == sizeof si)
             ending = ending || si.ssi_signo != SIGCHLD;
-        while (waitpid(-1, NULL, WNOHANG) > 0)
-            children--;
+        for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
+            child_ended(&children, pid);
         if (f[1].revents)
             take(a, listener, &children);
     }

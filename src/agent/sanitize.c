@@ -163,6 +163,16 @@ static void each_sysfs(struct run *r, const char *name, const char *file, const 
     step(r, name, done ? DONE : NOT_POSSIBLE, "%d devices, %d without %s", done, absent, file);
 }
 
+static bool card_refused(const struct run *r, int card, struct sl_err *err)
+{
+    if (card >= r->t.cards_n)
+        sl_fail_at(err, SL_INVALID, "cards", "cards: card %d does not exist; this node has %d",
+                   card, r->t.cards_n);
+    else if (card_in_use(r->a, card, r->s->lease))
+        sl_fail_at(err, SL_CONFLICT, "cards", "cards: card %d is in use by another lease", card);
+    return err->code != SL_OK;
+}
+
 int sanitize_run(const struct agent *a, const struct sanitize *s, struct sl_buf *out,
                  struct sl_err *err)
 {
@@ -170,16 +180,11 @@ int sanitize_run(const struct agent *a, const struct sanitize *s, struct sl_buf 
     struct run r = {a, s, {0}, &w, false};
     if (s->cards_n && topology_read(a->kfd_root, &r.t, err) < 0)
         return -1;
-    for (int i = 0; i < s->cards_n; i++) {
-        const char *what = s->cards[i] >= r.t.cards_n              ? "does not exist"
-                           : card_in_use(a, s->cards[i], s->lease) ? "is in use by another lease"
-                                                                   : NULL;
-        if (what) {
+    for (int i = 0; i < s->cards_n; i++)
+        if (card_refused(&r, s->cards[i], err)) {
             topology_free(&r.t);
-            return sl_fail_at(err, s->cards[i] >= r.t.cards_n ? SL_INVALID : SL_CONFLICT, "cards",
-                              "cards: card %d %s", s->cards[i], what);
+            return -1;
         }
-    }
     jw_object(&w, NULL);
     jw_bool(&w, "emulated", a->emulate);
     jw_array(&w, "steps");
