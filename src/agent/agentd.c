@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-enum { REQUEST_MS = 10000, CHILDREN_MAX = 64 };
+enum { REQUEST_MS = 10000, REFUSED_MS = 500, CHILDREN_MAX = 64 };
 
 static int progress(void *arg, const char *json)
 {
@@ -81,32 +81,46 @@ static void child_ended(struct children *c, pid_t pid)
             c->v[i--] = c->v[--c->n];
 }
 
+/* A stranger's request is read before the refusal, or the kernel drops the answer with it. */
+static void refuse(int fd, const struct sl_err *why)
+{
+    char dropped[4096];
+    struct pollfd f = {fd, POLLIN, 0};
+    if (poll(&f, 1, REFUSED_MS) > 0)
+        while (recv(fd, dropped, sizeof dropped, MSG_DONTWAIT) > 0)
+            ;
+    rpc_reply_err(fd, why);
+}
+
 static void take(const struct agent *a, int listener, struct children *children)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     uid_t uid = (uid_t)-1;
+    struct sl_err why = {0};
     if (fd < 0)
         return;
-    struct sl_err err = {0};
     if (!peer_allowed(a, fd, &uid)) {
         log_warn("peer.refused", "uid=%d", (int)uid);
-        sl_fail(&err, SL_FORBIDDEN, "user %d may not give orders to this agent", (int)uid);
-        rpc_reply_err(fd, &err);
-    } else if (children->n == CHILDREN_MAX) {
-        sl_fail(&err, SL_UNAVAILABLE, "%d operations are under way; try again", children->n);
-        rpc_reply_err(fd, &err);
-    } else {
-        pid_t pid = fork();
-        if (pid == 0) {
-            sigset_t none;
-            sigemptyset(&none);
-            sigprocmask(SIG_SETMASK, &none, NULL);
-            close(listener);
+        sl_fail(&why, SL_FORBIDDEN, "user %d may not give orders to this agent", (int)uid);
+    }
+    /* strangers get half of the places, so they cannot take those of the control plane */
+    pid_t pid = children->n < (why.code ? CHILDREN_MAX / 2 : CHILDREN_MAX) ? fork() : -1;
+    if (pid == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        close(listener);
+        if (why.code)
+            refuse(fd, &why);
+        else
             serve(a, fd);
-            _exit(0);
-        }
-        if (pid > 0)
-            children->v[children->n++] = pid;
+        _exit(0);
+    }
+    if (pid > 0) {
+        children->v[children->n++] = pid;
+    } else {
+        sl_fail(&why, SL_UNAVAILABLE, "%d operations are under way; try again", children->n);
+        rpc_reply_err(fd, &why);
     }
     close(fd);
 }

@@ -11,6 +11,7 @@
  *
  * Nothing of the image runs before `go` but the shells that the tenant himself logs in to.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +25,12 @@
 
 #define LEASE_DIR "/.starlease/lease"
 
-enum { SSHD_RESTART_MS = 1000, ENV_BYTES = 65536 };
+enum {
+    SSHD_RESTART_MS = 1000,
+    ENV_BYTES = 65536,
+    COMMAND_GRACE_S = 10, /* for what the command left running when it ended */
+    STOP_GRACE_S = 3600,  /* the agent's own patience is shorter */
+};
 
 static char env_text[ENV_BYTES];
 
@@ -91,8 +97,11 @@ static pid_t sshd_start(void)
     pid_t pid = fork();
     if (pid == 0) {
         child_signals();
+        int console = fcntl(2, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        dup2(null, 1); /* the console log is the command's */
+        dup2(null, 2);
         execve("/.starlease/dropbear", argv, envp);
-        fprintf(stderr, "cannot start the sshd: %s\n", strerror(errno));
+        dprintf(console, "cannot start the sshd: %s\n", strerror(errno));
         _exit(127);
     }
     return pid;
@@ -118,14 +127,43 @@ static int status_of(int st)
     return WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);
 }
 
-/* Asks everybody to end and waits; the agent sends SIGKILL when its patience ends. */
-static _Noreturn void end_all(int status)
+static bool is_sshd(const char *pid)
 {
-    kill(-1, SIGTERM);
-    kill(-1, SIGCONT);
-    while (wait(NULL) > 0 || errno == EINTR)
-        ;
-    _exit(status);
+    char path[64], name[16] = "";
+    snprintf(path, sizeof path, "/proc/%.20s/comm", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
+    if (fd >= 0)
+        close(fd);
+    return n > 0 && strcmp(name, "dropbear\n") == 0;
+}
+
+/* Asks everybody to end and waits. The sshd is not asked: it may miss a signal just before it
+ * sleeps. */
+static _Noreturn void end_all(int status, int wait_s)
+{
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char *end;
+        long pid = strtol(e->d_name, &end, 10);
+        if (*end || pid <= 1)
+            continue;
+        kill((pid_t)pid, is_sshd(e->d_name) ? SIGKILL : SIGTERM);
+        kill((pid_t)pid, SIGCONT);
+    }
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    const struct timespec step = {.tv_nsec = 100000000};
+    for (int turns = wait_s * 10; turns > 0; turns--) {
+        pid_t pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (pid < 0 && errno == ECHILD)
+            break;
+        sigtimedwait(&child, NULL, &step);
+    }
+    _exit(status); /* the kernel ends whoever is left */
 }
 
 static bool gone(void)
@@ -144,7 +182,7 @@ static void reap(struct pids *p)
     int st;
     for (pid_t pid; (pid = waitpid(-1, &st, WNOHANG)) > 0;) {
         if (pid == p->command)
-            end_all(status_of(st));
+            end_all(status_of(st), COMMAND_GRACE_S);
         if (pid == p->sshd)
             p->sshd = 0;
     }
@@ -179,7 +217,7 @@ int main(int argc, char **argv)
         struct signalfd_siginfo si;
         if (n > 0 && f[0].revents && read(sigs, &si, sizeof si) == sizeof si) {
             if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
-                end_all(128 + SIGTERM);
+                end_all(128 + SIGTERM, STOP_GRACE_S);
             reap(&p);
         }
         if (n == 0 && !p.sshd)

@@ -189,10 +189,13 @@ int net_attach(const struct agent *a, int slot, int host_port, pid_t pid, struct
     slot_iface(a, slot, iface);
     if (net_detach(a, slot, host_port, err) < 0)
         return -1;
-    SL_AUTO_FREE char *link =
-        sl_asprintf("link add %s type veth peer name eth0 netns %d\n"
-                    "link set %s master %s up\nlink set %s type bridge_slave isolated on\n",
-                    iface, (int)pid, iface, a->bridge, iface);
+    /* The address decides the MAC: the host may remember it from the slot's last lease for 30 s. */
+    uint32_t n = a->net_base + 2 + (uint32_t)slot;
+    SL_AUTO_FREE char *link = sl_asprintf(
+        "link add %s type veth peer name eth0 address 02:51:%02x:%02x:%02x:%02x "
+        "netns %d\n"
+        "link set %s master %s up\nlink set %s type bridge_slave isolated on\n",
+        iface, n >> 24, n >> 16 & 255, n >> 8 & 255, n & 255, (int)pid, iface, a->bridge, iface);
     if (ip_batch(link, err) < 0 || run_inside(a, slot, pid, err) < 0)
         return -1;
     SL_AUTO_FREE char *port = sl_asprintf("add element inet %s ports { %d : %s . 22 }\n", a->bridge,

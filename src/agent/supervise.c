@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -38,6 +39,7 @@ struct sup {
     struct lease_state st;
     enum phase phase;
     int pidfd, sigfd;
+    int console; /* the console log, for reading, or -1 */
     struct metadata meta;
     struct report report;
     const char *report_kind; /* of the report under way */
@@ -76,22 +78,37 @@ static bool banner_there(int port)
     return memcmp(text, "SSH-", 4) == 0;
 }
 
+/* crun gives the log to the slot's root, whom the shifted mount of the volume does not know, so it
+ * is reached by the descriptor of the container's first process. */
+static void console_open(struct sup *s)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/fd/1", (int)s->st.pid);
+    s->console = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (s->console >= 0 && (fstat(s->console, &st) < 0 || !S_ISREG(st.st_mode))) {
+        close(s->console);
+        s->console = -1;
+    }
+}
+
 /* Keeps the end of the console log where lease.logs finds it after the volume is gone. */
-static void keep_log_tail(struct sup *s)
+static void console_keep_tail(struct sup *s)
 {
     enum { TAIL = 65536 };
     char path[PATH_MAX], *tail = sl_alloc(TAIL);
     struct sl_err ignored = {0};
-    SL_AUTO_CLOSE int fd = open(agent_path(path, "%s/vol/agent/console.log", s->dir),
-                                O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    off_t size = s->console < 0 ? -1 : lseek(s->console, 0, SEEK_END);
     if (size > 0) {
-        ssize_t n = pread(fd, tail, TAIL, size > TAIL ? size - TAIL : 0);
+        ssize_t n = pread(s->console, tail, TAIL, size > TAIL ? size - TAIL : 0);
         if (n > 0)
             (void)file_write(agent_path(path, "%s/log.tail", s->dir), tail, (size_t)n, 0600,
                              &ignored);
     }
     free(tail);
+    if (s->console >= 0)
+        close(s->console);
+    s->console = -1;
 }
 
 /* SIGTERM to the container's first process, SIGKILL after the grace. Returns its exit status or -1.
@@ -118,7 +135,7 @@ static void end(struct sup *s, const char *reason, int exit_code)
     struct sl_err err = {0};
     report_cancel(&s->report);
     metadata_stop(&s->meta);
-    keep_log_tail(s);
+    console_keep_tail(s);
     if (s->pidfd >= 0)
         close(s->pidfd);
     s->pidfd = -1;
@@ -376,6 +393,7 @@ static void begin(struct sup *s)
         stop(s, err.msg, 0);
         return;
     }
+    console_open(s);
     if (s->st.go) {
         char path[PATH_MAX];
         s->alive_ms = agent_mono_ms();
@@ -389,7 +407,8 @@ int supervise_main(const struct agent *a, const char *dir)
     struct sl_err err = {0};
     sigset_t signals;
     int lock;
-    *s = (struct sup){.a = a, .dir = dir, .pidfd = -1, .meta = {.fd = -1}, .report = {.fd = -1}};
+    *s = (struct sup){
+        .a = a, .dir = dir, .pidfd = -1, .console = -1, .meta = {.fd = -1}, .report = {.fd = -1}};
     crypto_init();
     /* The container becomes our child when crun ends, so its exit status reaches us. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);

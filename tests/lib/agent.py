@@ -199,8 +199,10 @@ class Agent:
         return None
 
     def wait_state(self, lease, state, seconds=20):
-        return wait_for(lambda: (lambda l: l if l and l["state"] == state else None)(self.state_of(lease)), seconds,
-                        f"{lease} {state}; {self.supervisor_log(lease)}")
+        try:
+            return wait_for(lambda: (lambda l: l if l and l["state"] == state else None)(self.state_of(lease)), seconds, f"{lease} {state}")
+        except TimeoutError as e:
+            raise TimeoutError(f"{e}: {self.state_of(lease)}\n{self.supervisor_log(lease)}\n{self.text()[-2000:]}") from None
 
     def supervisor_log(self, lease):
         try:
@@ -236,11 +238,11 @@ class Agent:
 def footprint(a):
     """What the leases of agent `a` could leave on the host, as sorted lists. Only things that bear its marks: other agents may run."""
     def listing(*cmd):
-        return subprocess.run(cmd, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+        return subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.splitlines()
 
     groups, processes, spaces = [], [], 0
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
-        groups += [os.path.join(top, d) for d in dirs if os.path.basename(top) == "starlease" and d.startswith("lea_")]
+        groups += [os.path.join(top, d) for d in dirs if os.path.basename(top) == "starlease" and len(d) == 5]
     with open("/proc/self/mounts") as f:
         mounts = [line for line in f.read().splitlines() if a.dir in line or "starlease" in line]
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -250,7 +252,7 @@ def footprint(a):
             user = os.stat(f"/proc/{pid}").st_uid
         except OSError:
             continue
-        if b"--supervise" in line and a.dir.encode() in line or 1048576 <= user < 1048576 + 16 * 65536:
+        if line and (b"--supervise" in line and a.dir.encode() in line or 1048576 <= user < 1048576 + 16 * 65536):
             processes.append(line.replace(b"\0", b" ").decode(errors="replace"))
     return {"mounts": mounts, "loops": [line for line in listing("losetup", "-a") if a.dir in line],
             "netns": listing("ip", "netns", "list"), "links": sorted(w.split()[0] for w in listing("ip", "-br", "link") if a.bridge in w),
