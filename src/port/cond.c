@@ -286,7 +286,8 @@ static void next_branch(struct pass *p, int directive, size_t name)
                      : p->o->skip_excluded   ? condition(p, directive, name)
                                              : UNKNOWN;
     top->branch++;
-    top->active = top->parent_active && !top->taken && !(v.known && !v.v);
+    top->active =
+        top->parent_active && (!p->o->skip_excluded || (!top->taken && !(v.known && !v.v)));
     top->taken |= v.known && v.v;
 }
 

@@ -85,9 +85,9 @@ static void note_other(struct pass *p, const char *name, size_t n)
     remember(p, copy);
     if (is_runtime(copy))
         p->has_runtime = true;
-    /* The hipBLAS header of an earlier run: what is left of cuBLAS then is its first interface. */
-    if (memmem(name, n, "hipblas.h", 9) && !p->blas_v2)
-        p->blas_v1 = true;
+    /* The BLAS header of an earlier run: what is left of cuBLAS then is its first interface. */
+    bool blas = memmem(name, n, "hipblas.h", 9) || memmem(name, n, "rocblas.h", 9);
+    p->blas_v1 |= blas && !p->blas_v2;
 }
 
 /* Headers inside cub's tree: hipCUB has the same tree for these parts, one header for the rest. */
@@ -141,15 +141,6 @@ void pass_include(struct pass *p, size_t hash, size_t i)
     source_edit(p->s, t->at + 1, n, target, strlen(target), EDIT_INCLUDE);
 }
 
-/* Past the newline of the line that offset `at` is in; *ret_newline false when the file ends there.
- */
-static size_t line_after(const struct source *s, size_t at, bool *ret_newline)
-{
-    const char *nl = memchr(s->p + at, '\n', s->n - at);
-    *ret_newline = nl != NULL;
-    return nl ? (size_t)(nl - s->p) + 1 : s->n;
-}
-
 void pass_add_runtime(struct pass *p)
 {
     static const char line[] = "#include <hip/hip_runtime.h>";
@@ -157,15 +148,16 @@ void pass_add_runtime(struct pass *p)
         return;
     struct source *s = p->s;
     size_t after = p->pragma_once < p->guard ? p->pragma_once : p->guard, at = 0;
-    bool newline = true;
-    if (after != SIZE_MAX)
-        at = line_after(s, s->lex.v[after].at, &newline);
+    size_t from = after == SIZE_MAX ? s->n : s->lex.v[after].at;
+    const char *below = memchr(s->p + from, '\n', s->n - from);
+    if (below)
+        at = (size_t)(below - s->p) + 1;
     else if (p->first_include != SIZE_MAX)
         at = s->lex.v[p->first_include].at;
     else if (s->n >= 3 && memcmp(s->p, "\xef\xbb\xbf", 3) == 0)
         at = 3; /* a byte order mark stays first */
     const char *nl = memchr(s->p, '\n', s->n);
     const char *eol = nl && nl > s->p && nl[-1] == '\r' ? "\r\n" : "\n";
-    const char *text = sl_arena_printf(&s->arena, "%s%s%s", newline ? "" : eol, line, eol);
+    const char *text = sl_arena_printf(&s->arena, "%s%s", line, eol);
     source_edit(s, at, 0, text, strlen(text), EDIT_INCLUDE);
 }

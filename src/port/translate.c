@@ -208,8 +208,12 @@ static void pass_hash(struct pass *p, size_t i)
 {
     struct lex *l = p->l;
     cond_directive(p, i);
-    if (l->v[i].sub == LEX_D_PRAGMA && p->pragma_once == SIZE_MAX && lex_is(l, i + 2, "once"))
-        p->pragma_once = i + 3;
+    if (l->v[i].sub != LEX_D_PRAGMA || p->cond.skip || p->pragma_once != SIZE_MAX ||
+        !lex_is(l, i + 2, "once"))
+        return;
+    while (l->v[i].kind != LEX_EOD)
+        i++;
+    p->pragma_once = i;
 }
 
 /* An include guard: the first directive that is no pragma is #ifndef, nothing stands before it, and
@@ -224,7 +228,8 @@ static void find_guard(struct pass *p)
         if (l->v[i++].kind == LEX_HASH)
             while (l->v[i - 1].kind != LEX_EOD)
                 i++;
-    if (l->v[i].kind != LEX_HASH || l->v[i].sub != LEX_D_IFNDEF)
+    if (l->v[i].kind != LEX_HASH || l->v[i].sub != LEX_D_IFNDEF ||
+        sl_map_get(&p->cond.defines, lex_text(l, i + 2), l->v[i + 2].n))
         return;
     size_t last = lex_prev(l, l->n), hash = last;
     while (hash != SIZE_MAX && hash > i && l->v[hash].kind != LEX_HASH)
@@ -297,10 +302,10 @@ void port_translate(struct source *s, const struct port_options *o, struct port_
         r->converted = sl_alloc((size_t)api_count() * sizeof *r->converted);
         r->missed = sl_alloc((size_t)api_count() * sizeof *r->missed);
     }
+    cond_open(&p);
     find_guard(&p);
     if (o->ggl || o->half2_members)
         pass_scan(&p);
-    cond_open(&p);
     walk(&p);
     pass_add_runtime(&p);
     if (o->fix)
