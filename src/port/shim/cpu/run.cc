@@ -3,8 +3,9 @@
  * run.cc: runs the blocks of a kernel on the CPU. See core.h for the model.
  *
  * Compiled without instrumentation next to the program; the program is compiled with
- * -fsanitize=kernel-address in its out-of-line form, whose call-backs (__asan_load4_noabort ...) are
- * defined here and check every access that falls into the shared-memory arena of the running block.
+ * -fsanitize=kernel-address in its out-of-line form, whose call-backs (__asan_load4_noabort ...)
+ * are defined here and check every access that falls into the shared-memory arena of the running
+ * block.
  *
  * Environment: STARPORT_WAVE (32 or 64), STARPORT_THREADS, STARPORT_REPORT (file that findings are
  * appended to), STARPORT_COPIES (file that device-to-host copies are written to), STARPORT_LIMIT_S.
@@ -37,7 +38,8 @@ int starport_wave_size = 64, starport_last_error;
 namespace
 {
 constexpr size_t stack_bytes = 256 << 10, page = 4096;
-constexpr size_t slot_bytes = 512 << 10, slot_start = 64 << 10; /* room for overruns on both sides */
+constexpr size_t slot_bytes = 512 << 10,
+                 slot_start = 64 << 10; /* room for overruns on both sides */
 constexpr int slots_max = 512, chain_max = 16;
 constexpr size_t lds_bytes = 64 << 10; /* gfx90a and gfx942 */
 constexpr unsigned spin_rounds = 20000;
@@ -118,7 +120,10 @@ static void *stack_prepare(char *stack)
     sp[6] = (void *)starport_lane_start;
     return sp;
 }
-static const void *context_pc(const ucontext_t *u) { return (void *)u->uc_mcontext.gregs[REG_RIP]; }
+static const void *context_pc(const ucontext_t *u)
+{
+    return (void *)u->uc_mcontext.gregs[REG_RIP];
+}
 #elif defined(__aarch64__)
 asm(".text\n.globl starport_switch\nstarport_switch:\n"
     "sub sp,sp,#160\nstp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\n"
@@ -139,7 +144,10 @@ static void *stack_prepare(char *stack)
     sp[11] = (void *)starport_lane_start;
     return sp;
 }
-static const void *context_pc(const ucontext_t *u) { return (void *)u->uc_mcontext.pc; }
+static const void *context_pc(const ucontext_t *u)
+{
+    return (void *)u->uc_mcontext.pc;
+}
 #else
 #error "the CPU runtime knows x86-64 and arm64"
 #endif
@@ -189,7 +197,10 @@ static int chain_compare(const lane *a, const lane *b)
     return a->depth == b->depth ? 0 : a->depth < b->depth ? -1 : 1;
 }
 
-static const void *lane_place(const lane *l) { return l->depth ? l->chain[l->depth - 1] : nullptr; }
+static const void *lane_place(const lane *l)
+{
+    return l->depth ? l->chain[l->depth - 1] : nullptr;
+}
 
 static void lane_wait(lane_state why, void **fp)
 {
@@ -224,7 +235,8 @@ static void lane_run(worker *w, unsigned i)
     }
 }
 
-/* --- one wave, one block ------------------------------------------------------------------------ */
+/* --- one wave, one block ------------------------------------------------------------------------
+ */
 static void spin_check(wave *v, uint64_t group, uint64_t others, lane *leader, lane *other)
 {
     bool same = group == v->last_group && leader->state == SPIN && others;
@@ -234,11 +246,12 @@ static void spin_check(wave *v, uint64_t group, uint64_t others, lane *leader, l
         return;
     v->fair = true; /* report once, then let the others go on so that the program can end */
     char text[200];
-    snprintf(text, sizeof text,
-             "%d lanes spin here while %d lanes of their wave wait elsewhere: on lock-step hardware "
-             "this never ends (other=%lx)",
-             __builtin_popcountll(group), __builtin_popcountll(others),
-             (unsigned long)lane_place(other));
+    snprintf(
+        text, sizeof text,
+        "%d lanes spin here while %d lanes of their wave wait elsewhere: on lock-step hardware "
+        "this never ends (other=%lx)",
+        __builtin_popcountll(group), __builtin_popcountll(others),
+        (unsigned long)lane_place(other));
     report("spin", lane_place(leader), text);
 }
 
@@ -346,7 +359,8 @@ static void block_run(worker *w, unsigned block)
     }
 }
 
-/* --- what kernels call --------------------------------------------------------------------------- */
+/* --- what kernels call ---------------------------------------------------------------------------
+ */
 extern "C" const starport_view *starport_wave_op(const void *value, unsigned n, uint64_t mask)
 {
     worker *w = self;
@@ -360,8 +374,9 @@ extern "C" const starport_view *starport_wave_op(const void *value, unsigned n, 
         memcpy(l->slot[l->phase], value, std::min<size_t>(n, STARPORT_SLOT_BYTES));
     if (!(mask >> in_wave & 1)) {
         char text[160];
-        snprintf(text, sizeof text, "lane %u executes this call, but its mask 0x%llx does not name it",
-                 in_wave, (unsigned long long)mask);
+        snprintf(text, sizeof text,
+                 "lane %u executes this call, but its mask 0x%llx does not name it", in_wave,
+                 (unsigned long long)mask);
         report("mask", __builtin_return_address(0), text);
     }
     lane_wait(WAVE, (void **)__builtin_frame_address(0));
@@ -419,14 +434,18 @@ extern "C" void *starport_shared_at(int slot)
     }
     return p;
 }
-extern "C" void *starport_shared_dynamic(void) { return starport_shared_at(0); }
+extern "C" void *starport_shared_dynamic(void)
+{
+    return starport_shared_at(0);
+}
 
 extern "C" void starport_note(const char *kind, const void *place, const char *text)
 {
     report(kind, place, text);
 }
 
-/* --- launches -------------------------------------------------------------------------------------- */
+/* --- launches
+ * -------------------------------------------------------------------------------------- */
 namespace
 {
 struct pool {
@@ -436,7 +455,7 @@ struct pool {
     std::atomic<unsigned> next{0};
     unsigned blocks = 0, generation = 0, busy = 0, helpers = 0;
     std::vector<worker *> workers;
-} *the_pool;
+} * the_pool;
 
 void worker_blocks(worker *w, const starport_launch *l, unsigned blocks)
 {
@@ -520,12 +539,13 @@ extern "C" int starport_run(const starport_launch *l)
     return 0;
 }
 
-/* --- device memory: each allocation ends at a page that cannot be touched --------------------------- */
+/* --- device memory: each allocation ends at a page that cannot be touched
+ * --------------------------- */
 namespace
 {
 std::mutex alloc_lock;
 std::map<char *, std::pair<size_t, size_t>> allocs; /* user pointer -> asked for, mapped */
-}
+} // namespace
 
 extern "C" void *starport_alloc(size_t n)
 {
@@ -577,7 +597,8 @@ extern "C" void starport_copied(const void *bytes, size_t n, const void *place)
         copies_fd = -1;
 }
 
-/* --- checks of every access ------------------------------------------------------------------------ */
+/* --- checks of every access
+ * ------------------------------------------------------------------------ */
 static __attribute__((noinline)) void shared_bad(size_t off, size_t n, bool store,
                                                  const void *place)
 {
@@ -636,7 +657,8 @@ void __asan_storeN_noabort(uintptr_t a, size_t n)
 void __asan_handle_no_return(void) {}
 }
 
-/* --- start, end, signals --------------------------------------------------------------------------- */
+/* --- start, end, signals
+ * --------------------------------------------------------------------------- */
 static const void *lane_last_place()
 {
     worker *w = self;
@@ -670,8 +692,9 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         if (a >= stack - page && a < stack)
             what = "the guard page below a lane's stack: local arrays over 256 KiB";
     }
-    snprintf(text, sizeof text, "%s: access to %s (%p)%s", sig == SIGFPE ? "fault" : "invalid access",
-             what, (void *)a, w && w->inside ? "" : " by host code");
+    snprintf(text, sizeof text, "%s: access to %s (%p)%s",
+             sig == SIGFPE ? "fault" : "invalid access", what, (void *)a,
+             w && w->inside ? "" : " by host code");
     report("fault", pc, text);
     _exit(128 + sig);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device functions that HIP has and older installed headers (Debian 12: HIP 5.2) lack. Included before
- * every file by `starport check` when no --rocm-path is given. Semantics: HIP's documentation, "HIP C++
- * language extensions": masks are 64-bit, a 32-bit one is an error, as in ROCm 6.2 and later.
+ * Device functions that HIP has and older installed headers (Debian 12: HIP 5.2) lack. Included
+ * before every file by `starport check` when no --rocm-path is given. Semantics: HIP's
+ * documentation, "HIP C++ language extensions": masks are 64-bit, a 32-bit one is an error, as in
+ * ROCm 6.2 and later.
  */
 #pragma once
 #include <hip/hip_runtime.h>
@@ -51,9 +52,13 @@ template <class M> __device__ inline int __all_sync(M mask, int p)
     STARPORT_MASK(M);
     return (__ballot(!p) & mask) == 0;
 }
-__device__ inline unsigned long long __activemask() { return __ballot(1); }
+__device__ inline unsigned long long __activemask()
+{
+    return __ballot(1);
+}
 /* Votes for one value after another; each pass settles the lanes that hold it. */
-template <class T> __device__ inline unsigned long long starport_match(T v, unsigned long long among)
+template <class T>
+__device__ inline unsigned long long starport_match(T v, unsigned long long among)
 {
     unsigned long long mine = 0, left = among;
     while (left) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hip_runtime.h of starport's CPU shim: HIP programs compiled as plain C++17, kernels run on the CPU
- * with a wave of 32 or 64 lanes. Used by `starport verify`; see starport/core.h for the model.
+ * hip_runtime.h of starport's CPU shim: HIP programs compiled as plain C++17, kernels run on the
+ * CPU with a wave of 32 or 64 lanes. Used by `starport verify`; see starport/core.h for the model.
  *
- *     c++ -std=c++17 -I shim/cpu -x c++ prog.hip shim/cpu/run.cc      (launches as hipLaunchKernelGGL)
+ *     c++ -std=c++17 -I shim/cpu -x c++ prog.hip shim/cpu/run.cc      (launches as
+ * hipLaunchKernelGGL)
  *
- * Host and device code are compiled once, as device code (__HIP_DEVICE_COMPILE__ is defined). There is
- * one address space. Not here: textures and surfaces, inline assembly, MFMA builtins, device-side
- * launches, grid-wide sync, separate host and device overloads of one function, timing.
+ * Host and device code are compiled once, as device code (__HIP_DEVICE_COMPILE__ is defined). There
+ * is one address space. Not here: textures and surfaces, inline assembly, MFMA builtins,
+ * device-side launches, grid-wide sync, separate host and device overloads of one function, timing.
  */
 #ifndef STARPORT_HIP_RUNTIME_H
 #define STARPORT_HIP_RUNTIME_H

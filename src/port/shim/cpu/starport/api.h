@@ -108,7 +108,7 @@ enum {
 };
 typedef struct starport_event {
     std::chrono::steady_clock::time_point at;
-} *hipEvent_t;
+} * hipEvent_t;
 typedef void *hipDeviceptr_t;
 typedef int hipDevice_t;
 typedef void (*hipStreamCallback_t)(hipStream_t, hipError_t, void *);
@@ -139,7 +139,10 @@ inline hipError_t hipGetLastError()
     starport_last_error = 0;
     return (hipError_t)e;
 }
-inline hipError_t hipPeekAtLastError() { return (hipError_t)starport_last_error; }
+inline hipError_t hipPeekAtLastError()
+{
+    return (hipError_t)starport_last_error;
+}
 inline const char *hipGetErrorString(hipError_t e)
 {
     switch ((int)e) {
@@ -164,4 +167,5 @@ inline const char *hipGetErrorName(hipError_t e)
 }
 #include "api_memory.h"
 #include "api_device.h"
+#include "api_stream.h"
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * api_memory.h: allocation and copies. Included by api.h. Copies to the host are handed to the runtime
- * for the comparison of a wave-32 and a wave-64 run.
+ * api_memory.h: allocation and copies. Included by api.h. Copies to the host are handed to the
+ * runtime for the comparison of a wave-32 and a wave-64 run.
  */
 #ifndef STARPORT_API_MEMORY_H
 #define STARPORT_API_MEMORY_H
@@ -46,7 +46,8 @@ template <class T> inline hipError_t hipHostAlloc(T **p, size_t n, unsigned = 0)
 {
     return starport::give((void **)p, n);
 }
-template <class T> inline hipError_t hipMallocPitch(T **p, size_t *pitch, size_t width, size_t height)
+template <class T>
+inline hipError_t hipMallocPitch(T **p, size_t *pitch, size_t width, size_t height)
 {
     *pitch = (width + 255) / 256 * 256;
     return starport::give((void **)p, *pitch * height);
@@ -55,11 +56,26 @@ inline hipError_t hipFree(void *p)
 {
     return starport_free(p) ? starport::fail(hipErrorInvalidDevicePointer) : hipSuccess;
 }
-inline hipError_t hipFreeAsync(void *p, hipStream_t) { return hipFree(p); }
-inline hipError_t hipHostFree(void *p) { return hipFree(p); }
-inline hipError_t hipFreeHost(void *p) { return hipFree(p); }
-inline hipError_t hipHostRegister(void *, size_t, unsigned) { return hipSuccess; }
-inline hipError_t hipHostUnregister(void *) { return hipSuccess; }
+inline hipError_t hipFreeAsync(void *p, hipStream_t)
+{
+    return hipFree(p);
+}
+inline hipError_t hipHostFree(void *p)
+{
+    return hipFree(p);
+}
+inline hipError_t hipFreeHost(void *p)
+{
+    return hipFree(p);
+}
+inline hipError_t hipHostRegister(void *, size_t, unsigned)
+{
+    return hipSuccess;
+}
+inline hipError_t hipHostUnregister(void *)
+{
+    return hipSuccess;
+}
 template <class T> inline hipError_t hipHostGetDevicePointer(T **d, void *h, unsigned)
 {
     *d = static_cast<T *>(h);
@@ -108,8 +124,8 @@ STARPORT_INLINE hipError_t hipMemcpy2D(void *to, size_t to_pitch, const void *fr
                                        hipMemcpyKind kind)
 {
     for (size_t y = 0; y < height; y++) {
-        hipError_t e = hipMemcpy((char *)to + y * to_pitch, (const char *)from + y * from_pitch,
-                                 width, kind);
+        hipError_t e =
+            hipMemcpy((char *)to + y * to_pitch, (const char *)from + y * from_pitch, width, kind);
         if (e != hipSuccess)
             return e;
     }
@@ -190,5 +206,8 @@ inline hipError_t hipMemPrefetchAsync(const void *, size_t, int, hipStream_t = n
 {
     return hipSuccess;
 }
-inline hipError_t hipMemAdvise(const void *, size_t, hipMemoryAdvise, int) { return hipSuccess; }
+inline hipError_t hipMemAdvise(const void *, size_t, hipMemoryAdvise, int)
+{
+    return hipSuccess;
+}
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * atomic.h: atomic functions on device memory and shared memory, with their _block and _system forms
- * (one machine: the same). Compare-and-swap and exchange are lock-step points: see starport_converge.
+ * atomic.h: atomic functions on device memory and shared memory, with their _block and _system
+ * forms (one machine: the same). Compare-and-swap and exchange are lock-step points: see
+ * starport_converge.
  */
 #ifndef STARPORT_ATOMIC_H
 #define STARPORT_ATOMIC_H
@@ -79,6 +80,12 @@ inline unsigned atomicDec(unsigned *p, unsigned v)
 {
     return starport::atomic_update(p, [=](unsigned o) { return o == 0 || o > v ? v : o - 1; });
 }
-template <class T> inline T unsafeAtomicAdd(T *p, starport::same<T> v) { return atomicAdd(p, v); }
-template <class T> inline T atomicAddNoRet(T *p, starport::same<T> v) { return atomicAdd(p, v); }
+template <class T> inline T unsafeAtomicAdd(T *p, starport::same<T> v)
+{
+    return atomicAdd(p, v);
+}
+template <class T> inline T atomicAddNoRet(T *p, starport::same<T> v)
+{
+    return atomicAdd(p, v);
+}
 #endif

@@ -2,10 +2,10 @@
  *
  * core.h: what a kernel and the CPU runtime (run.cc) say to each other.
  *
- * One lane is one fibre. A lane runs until it reaches a wave operation (shuffle, ballot, ...), a block
- * barrier, or its end. When every lane of a wave waits, the lanes that stand at the same place in the
- * program go on together; of several places the one that comes first in the program goes first, which
- * is how a wavefront reconverges. Blocks run in parallel on the machine's cores.
+ * One lane is one fibre. A lane runs until it reaches a wave operation (shuffle, ballot, ...), a
+ * block barrier, or its end. When every lane of a wave waits, the lanes that stand at the same
+ * place in the program go on together; of several places the one that comes first in the program
+ * goes first, which is how a wavefront reconverges. Blocks run in parallel on the machine's cores.
  *
  * The wave size is starport_wave_size (32 or 64), read from STARPORT_WAVE when the program starts.
  */
@@ -27,8 +27,8 @@ extern int starport_wave_size;
 
 /* What the lanes of one group see after a wave operation. Valid until the lane's next one. */
 struct starport_view {
-    uint64_t active; /* lanes that took part */
-    unsigned lane;   /* the caller's own */
+    uint64_t active;               /* lanes that took part */
+    unsigned lane;                 /* the caller's own */
     const unsigned char *peer[64]; /* what each active lane handed in; NULL for the others */
 };
 enum { STARPORT_SLOT_BYTES = 64 }; /* largest value that a shuffle can carry */
@@ -37,9 +37,11 @@ enum { STARPORT_SLOT_BYTES = 64 }; /* largest value that a shuffle can carry */
  * mask of a *_sync call (checked against the caller's own lane), or all ones. */
 STARPORT_SITE const struct starport_view *starport_wave_op(const void *value, unsigned n,
                                                            uint64_t mask);
-/* Lock-step point before an operation that lanes of a wave can spin on (compare-and-swap, exchange). */
+/* Lock-step point before an operation that lanes of a wave can spin on (compare-and-swap,
+ * exchange). */
 STARPORT_SITE void starport_converge(void);
-/* __syncthreads and its _count/_and/_or forms: returns how many threads of the block passed non-zero. */
+/* __syncthreads and its _count/_and/_or forms: returns how many threads of the block passed
+ * non-zero. */
 STARPORT_SITE int starport_barrier(int predicate);
 unsigned starport_lane_id(void);
 

@@ -27,7 +27,8 @@ inline int launch_run(dim3 g, dim3 b, size_t shared, void (*call)(const void *),
 }
 template <class F> inline int launch_lambda(dim3 g, dim3 b, size_t shared, const F &f)
 {
-    return launch_run(g, b, shared, [](const void *p) { (*static_cast<const F *>(p))(); }, &f);
+    return launch_run(
+        g, b, shared, [](const void *p) { (*static_cast<const F *>(p))(); }, &f);
 }
 /* 0 and NULL are integers by the time they arrive here. */
 template <class P, class A> inline P convert(A &&a)

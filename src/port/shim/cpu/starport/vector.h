@@ -7,22 +7,38 @@
 #include <cstdint>
 
 #define STARPORT_VECTOR(T, N)                                                                      \
-    struct N##1 {                                                                                  \
+    struct N##1                                                                                    \
+    {                                                                                              \
         T x;                                                                                       \
     };                                                                                             \
-    struct alignas(2 * sizeof(T)) N##2 {                                                           \
+    struct alignas(2 * sizeof(T)) N##2                                                             \
+    {                                                                                              \
         T x, y;                                                                                    \
     };                                                                                             \
-    struct N##3 {                                                                                  \
+    struct N##3                                                                                    \
+    {                                                                                              \
         T x, y, z;                                                                                 \
     };                                                                                             \
-    struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) N##4 {                                 \
+    struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) N##4                                   \
+    {                                                                                              \
         T x, y, z, w;                                                                              \
     };                                                                                             \
-    inline N##1 make_##N##1(T x) { return {x}; }                                                   \
-    inline N##2 make_##N##2(T x, T y) { return {x, y}; }                                           \
-    inline N##3 make_##N##3(T x, T y, T z) { return {x, y, z}; }                                   \
-    inline N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+    inline N##1 make_##N##1(T x)                                                                   \
+    {                                                                                              \
+        return {x};                                                                                \
+    }                                                                                              \
+    inline N##2 make_##N##2(T x, T y)                                                              \
+    {                                                                                              \
+        return {x, y};                                                                             \
+    }                                                                                              \
+    inline N##3 make_##N##3(T x, T y, T z)                                                         \
+    {                                                                                              \
+        return {x, y, z};                                                                          \
+    }                                                                                              \
+    inline N##4 make_##N##4(T x, T y, T z, T w)                                                    \
+    {                                                                                              \
+        return {x, y, z, w};                                                                       \
+    }
 
 STARPORT_VECTOR(signed char, char)
 STARPORT_VECTOR(unsigned char, uchar)
@@ -40,33 +56,66 @@ STARPORT_VECTOR(double, double)
 
 /* HIP's vectors have element-wise operators, unlike CUDA's. */
 #define STARPORT_OP(V, T, op)                                                                      \
-    inline V##2 operator op(const V##2 &a, const V##2 &b) { return {T(a.x op b.x), T(a.y op b.y)}; }   \
-    inline V##3 operator op(const V##3 &a, const V##3 &b)                                          \
+    inline V##2 operator op(const V##2 & a, const V##2 & b)                                        \
+    {                                                                                              \
+        return {T(a.x op b.x), T(a.y op b.y)};                                                     \
+    }                                                                                              \
+    inline V##3 operator op(const V##3 & a, const V##3 & b)                                        \
     {                                                                                              \
         return {T(a.x op b.x), T(a.y op b.y), T(a.z op b.z)};                                      \
     }                                                                                              \
-    inline V##4 operator op(const V##4 &a, const V##4 &b)                                          \
+    inline V##4 operator op(const V##4 & a, const V##4 & b)                                        \
     {                                                                                              \
         return {T(a.x op b.x), T(a.y op b.y), T(a.z op b.z), T(a.w op b.w)};                       \
     }                                                                                              \
-    inline V##2 operator op(const V##2 &a, T s) { return {T(a.x op s), T(a.y op s)}; }             \
-    inline V##3 operator op(const V##3 &a, T s) { return {T(a.x op s), T(a.y op s), T(a.z op s)}; }    \
-    inline V##4 operator op(const V##4 &a, T s)                                                    \
+    inline V##2 operator op(const V##2 & a, T s)                                                   \
+    {                                                                                              \
+        return {T(a.x op s), T(a.y op s)};                                                         \
+    }                                                                                              \
+    inline V##3 operator op(const V##3 & a, T s)                                                   \
+    {                                                                                              \
+        return {T(a.x op s), T(a.y op s), T(a.z op s)};                                            \
+    }                                                                                              \
+    inline V##4 operator op(const V##4 & a, T s)                                                   \
     {                                                                                              \
         return {T(a.x op s), T(a.y op s), T(a.z op s), T(a.w op s)};                               \
     }                                                                                              \
-    inline V##2 operator op(T s, const V##2 &a) { return {T(s op a.x), T(s op a.y)}; }             \
-    inline V##3 operator op(T s, const V##3 &a) { return {T(s op a.x), T(s op a.y), T(s op a.z)}; }    \
-    inline V##4 operator op(T s, const V##4 &a)                                                    \
+    inline V##2 operator op(T s, const V##2 & a)                                                   \
+    {                                                                                              \
+        return {T(s op a.x), T(s op a.y)};                                                         \
+    }                                                                                              \
+    inline V##3 operator op(T s, const V##3 & a)                                                   \
+    {                                                                                              \
+        return {T(s op a.x), T(s op a.y), T(s op a.z)};                                            \
+    }                                                                                              \
+    inline V##4 operator op(T s, const V##4 & a)                                                   \
     {                                                                                              \
         return {T(s op a.x), T(s op a.y), T(s op a.z), T(s op a.w)};                               \
     }                                                                                              \
-    inline V##2 &operator op##=(V##2 &a, const V##2 &b) { return a = a op b; }                     \
-    inline V##3 &operator op##=(V##3 &a, const V##3 &b) { return a = a op b; }                     \
-    inline V##4 &operator op##=(V##4 &a, const V##4 &b) { return a = a op b; }                     \
-    inline V##2 &operator op##=(V##2 &a, T b) { return a = a op b; }                               \
-    inline V##3 &operator op##=(V##3 &a, T b) { return a = a op b; }                               \
-    inline V##4 &operator op##=(V##4 &a, T b) { return a = a op b; }
+    inline V##2 &operator op##=(V##2 & a, const V##2 & b)                                          \
+    {                                                                                              \
+        return a = a op b;                                                                         \
+    }                                                                                              \
+    inline V##3 &operator op##=(V##3 & a, const V##3 & b)                                          \
+    {                                                                                              \
+        return a = a op b;                                                                         \
+    }                                                                                              \
+    inline V##4 &operator op##=(V##4 & a, const V##4 & b)                                          \
+    {                                                                                              \
+        return a = a op b;                                                                         \
+    }                                                                                              \
+    inline V##2 &operator op##=(V##2 & a, T b)                                                     \
+    {                                                                                              \
+        return a = a op b;                                                                         \
+    }                                                                                              \
+    inline V##3 &operator op##=(V##3 & a, T b)                                                     \
+    {                                                                                              \
+        return a = a op b;                                                                         \
+    }                                                                                              \
+    inline V##4 &operator op##=(V##4 & a, T b)                                                     \
+    {                                                                                              \
+        return a = a op b;                                                                         \
+    }
 #define STARPORT_OPS(V, T)                                                                         \
     STARPORT_OP(V, T, +) STARPORT_OP(V, T, -) STARPORT_OP(V, T, *) STARPORT_OP(V, T, /)
 /* A program that brings its own operators (a common habit in CUDA) turns these off. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * wave.h: shuffles, votes, matches and barriers, with and without _sync, as HIP defines them. Masks
- * and ballots are 64-bit. A shuffle from a lane that is not active gives zero bits, as the hardware's
- * ds_bpermute does.
+ * and ballots are 64-bit. A shuffle from a lane that is not active gives zero bits, as the
+ * hardware's ds_bpermute does.
  */
 #ifndef STARPORT_WAVE_H
 #define STARPORT_WAVE_H
@@ -119,8 +119,7 @@ STARPORT_INLINE T __shfl_down_sync(M m, T v, unsigned d, int width = warpSize)
 {
     return starport::shuffle_down(starport::mask_bits(m), v, d, width);
 }
-template <class M, class T>
-STARPORT_INLINE T __shfl_xor_sync(M m, T v, int x, int width = warpSize)
+template <class M, class T> STARPORT_INLINE T __shfl_xor_sync(M m, T v, int x, int width = warpSize)
 {
     return starport::shuffle_xor(starport::mask_bits(m), v, x, width);
 }
@@ -129,9 +128,18 @@ STARPORT_INLINE unsigned long long __ballot(int p)
 {
     return starport::vote(starport::all_lanes, p != 0);
 }
-STARPORT_INLINE unsigned long long __activemask() { return starport::vote(starport::all_lanes, true); }
-STARPORT_INLINE int __any(int p) { return starport::vote(starport::all_lanes, p != 0) != 0; }
-STARPORT_INLINE int __all(int p) { return starport::vote(starport::all_lanes, p == 0) == 0; }
+STARPORT_INLINE unsigned long long __activemask()
+{
+    return starport::vote(starport::all_lanes, true);
+}
+STARPORT_INLINE int __any(int p)
+{
+    return starport::vote(starport::all_lanes, p != 0) != 0;
+}
+STARPORT_INLINE int __all(int p)
+{
+    return starport::vote(starport::all_lanes, p == 0) == 0;
+}
 template <class M> STARPORT_INLINE unsigned long long __ballot_sync(M m, int p)
 {
     return starport::vote(starport::mask_bits(m), p != 0) & starport::mask_bits(m);
@@ -168,19 +176,46 @@ template <class M> STARPORT_INLINE unsigned __reduce_add_sync(M m, unsigned v)
         r += starport::from_lane<unsigned>(w, __builtin_ctzll(left));
     return r;
 }
-STARPORT_INLINE void __syncwarp() { (void)starport_wave_op(nullptr, 0, starport::all_lanes); }
+STARPORT_INLINE void __syncwarp()
+{
+    (void)starport_wave_op(nullptr, 0, starport::all_lanes);
+}
 template <class M> STARPORT_INLINE void __syncwarp(M m)
 {
     (void)starport_wave_op(nullptr, 0, starport::mask_bits(m));
 }
-STARPORT_INLINE unsigned __lane_id() { return starport_lane_id(); }
-STARPORT_INLINE void __syncthreads() { (void)starport_barrier(0); }
-STARPORT_INLINE int __syncthreads_count(int p) { return starport_barrier(p != 0); }
-STARPORT_INLINE int __syncthreads_or(int p) { return starport_barrier(p != 0) != 0; }
-STARPORT_INLINE int __syncthreads_and(int p) { return starport_barrier(p == 0) == 0; }
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+STARPORT_INLINE unsigned __lane_id()
+{
+    return starport_lane_id();
+}
+STARPORT_INLINE void __syncthreads()
+{
+    (void)starport_barrier(0);
+}
+STARPORT_INLINE int __syncthreads_count(int p)
+{
+    return starport_barrier(p != 0);
+}
+STARPORT_INLINE int __syncthreads_or(int p)
+{
+    return starport_barrier(p != 0) != 0;
+}
+STARPORT_INLINE int __syncthreads_and(int p)
+{
+    return starport_barrier(p == 0) == 0;
+}
+inline void __threadfence()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+inline void __threadfence_block()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+inline void __threadfence_system()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 #define __builtin_amdgcn_wave_barrier() starport_converge()
 #define __builtin_amdgcn_s_barrier() ((void)starport_barrier(0))
 #endif

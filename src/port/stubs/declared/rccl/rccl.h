@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RCCL as `starport check` declares it where librccl-dev is not installed. RCCL keeps NCCL's names and
- * signatures (RCCL API reference).
+ * RCCL as `starport check` declares it where librccl-dev is not installed. RCCL keeps NCCL's names
+ * and signatures (RCCL API reference).
  */
 #pragma once
 #include <hip/hip_runtime.h>
