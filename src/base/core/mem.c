@@ -57,12 +57,14 @@ void *sl_arena_alloc(struct sl_arena *a, size_t n)
     struct sl_arena_block *b = a->head;
     if (!b || b->cap - b->used < n) {
         size_t cap = n > ARENA_BLOCK_BYTES ? n : ARENA_BLOCK_BYTES;
-        b = sl_alloc(sizeof *b + cap);
+        b = sl_realloc(NULL,
+                       sizeof *b + cap); /* zeroed piece by piece: most of a block is never used */
+        b->used = 0;
         b->cap = cap;
         b->next = a->head;
         a->head = b;
     }
-    void *p = b->data + b->used;
+    void *p = memset(b->data + b->used, 0, n);
     b->used += n;
     return p;
 }

@@ -12,22 +12,30 @@
 
 enum {
     READERS_MAX = 16,
-    STMTS_MAX = 256,        /* cached statements per connection; SQL texts are constants, so few */
+    STMTS_MAX = 512,        /* cached statements per connection; SQL texts are constants, so few */
+    SLOTS = 2048,           /* of the hash from a text's address to its statement; a power of two */
     BATCH_MAX = 256,        /* functions in one commit */
     CHECKPOINT_EVERY = 256, /* commits between passive checkpoints */
     GATHER_MAX_US = 1000,   /* a batch waits no longer for callers that are likely to come back */
 };
 
 struct stmt {
-    const char *sql; /* the constant's address is the key; text compared on a miss */
+    char *sql;
     sqlite3_stmt *s;
-    bool busy;
+    int n_params;
+    bool busy, readonly;
 };
 struct db_c {
     sqlite3 *h;
     struct db *db;
     struct stmt stmts[STMTS_MAX];
-    int n_stmts;
+    /* SQL texts are constants, so their address finds the statement; the text is compared all the
+     * same. Two addresses of one text get a slot each. */
+    struct {
+        const char *sql;
+        int at;
+    } slots[SLOTS];
+    int n_stmts, n_slots, n_busy;
     bool writing;
 };
 struct job {
@@ -84,11 +92,28 @@ static int fail_sqlite(struct db_c *c, int rc, const char *what, struct sl_err *
 }
 
 /* ---- statements ---- */
-static struct stmt *stmt_get(struct db_c *c, const char *sql, struct sl_err *err)
+static int slot_of(const struct db_c *c, const char *sql)
 {
+    uint64_t h = (uint64_t)(uintptr_t)sql * 0x9e3779b97f4a7c15u >> 32;
+    int i = (int)(h & (SLOTS - 1));
+    while (c->slots[i].sql && c->slots[i].sql != sql)
+        i = (i + 1) & (SLOTS - 1);
+    return i;
+}
+
+static struct stmt *stmt_find(struct db_c *c, const char *sql, int slot)
+{
+    struct stmt *st = c->slots[slot].sql ? &c->stmts[c->slots[slot].at] : NULL;
+    if (st && !st->busy && sl_streq(st->sql, sql))
+        return st;
     for (int i = 0; i < c->n_stmts; i++)
-        if (!c->stmts[i].busy && (c->stmts[i].sql == sql || sl_streq(c->stmts[i].sql, sql)))
+        if (!c->stmts[i].busy && sl_streq(c->stmts[i].sql, sql))
             return &c->stmts[i];
+    return NULL;
+}
+
+static struct stmt *stmt_new(struct db_c *c, const char *sql, struct sl_err *err)
+{
     struct stmt *st = NULL;
     if (c->n_stmts < STMTS_MAX)
         st = &c->stmts[c->n_stmts];
@@ -105,13 +130,36 @@ static struct stmt *stmt_get(struct db_c *c, const char *sql, struct sl_err *err
     if (st == &c->stmts[c->n_stmts])
         c->n_stmts++;
     else
-        sqlite3_finalize(st->s), free((char *)st->sql);
-    *st = (struct stmt){sl_strdup(sql), s, false};
+        sqlite3_finalize(st->s), free(st->sql);
+    *st = (struct stmt){sl_strdup(sql), s, sqlite3_bind_parameter_count(s), false,
+                        sqlite3_stmt_readonly(s)};
     return st;
 }
 
-static void bind_all(sqlite3_stmt *s, const char *types, va_list ap)
+static struct stmt *stmt_get(struct db_c *c, const char *sql, struct sl_err *err)
 {
+    int slot = slot_of(c, sql);
+    struct stmt *st = stmt_find(c, sql, slot);
+    if (!st)
+        st = stmt_new(c, sql, err);
+    if (!st)
+        return NULL;
+    if (!c->slots[slot].sql &&
+        c->n_slots == SLOTS / 2) { /* texts that are no constants: start afresh */
+        memset(c->slots, 0, sizeof c->slots);
+        c->n_slots = 0;
+        slot = slot_of(c, sql);
+    }
+    c->n_slots += !c->slots[slot].sql;
+    c->slots[slot].sql = sql;
+    c->slots[slot].at = (int)(st - c->stmts);
+    return st;
+}
+
+/* `keep`: the values outlive the statement's run, so they need no copy. */
+static void bind_all(sqlite3_stmt *s, const char *types, bool keep, va_list ap)
+{
+    sqlite3_destructor_type how = keep ? SQLITE_STATIC : SQLITE_TRANSIENT;
     for (int i = 1; *types; types++, i++) {
         int rc = SQLITE_OK;
         switch (*types) {
@@ -120,13 +168,13 @@ static void bind_all(sqlite3_stmt *s, const char *types, va_list ap)
             break;
         case 't': {
             const char *t = va_arg(ap, const char *);
-            rc = t ? sqlite3_bind_text(s, i, t, -1, SQLITE_TRANSIENT) : sqlite3_bind_null(s, i);
+            rc = t ? sqlite3_bind_text(s, i, t, -1, how) : sqlite3_bind_null(s, i);
             break;
         }
         case 'b': {
             const void *p = va_arg(ap, const void *);
             size_t n = va_arg(ap, size_t);
-            rc = sqlite3_bind_blob64(s, i, p, n, SQLITE_TRANSIENT);
+            rc = sqlite3_bind_blob64(s, i, p, n, how);
             break;
         }
         default:
@@ -136,20 +184,21 @@ static void bind_all(sqlite3_stmt *s, const char *types, va_list ap)
     }
 }
 
-static struct stmt *stmt_bound(struct db_c *c, const char *sql, const char *types, va_list ap,
-                               struct sl_err *err)
+static struct stmt *stmt_bound(struct db_c *c, const char *sql, const char *types, bool keep,
+                               va_list ap, struct sl_err *err)
 {
     struct stmt *st = stmt_get(c, sql, err);
     if (!st)
         return NULL;
-    SL_ASSERT(sqlite3_bind_parameter_count(st->s) == (int)strlen(types));
-    SL_ASSERT(c->writing || sqlite3_stmt_readonly(st->s));
-    bind_all(st->s, types, ap);
+    SL_ASSERT(st->n_params == (int)strlen(types));
+    SL_ASSERT(c->writing || st->readonly);
+    bind_all(st->s, types, keep, ap);
     return st;
 }
 
-static void stmt_rest(struct stmt *st)
+static void stmt_rest(struct db_c *c, struct stmt *st)
 {
+    c->n_busy -= st->busy;
     sqlite3_reset(st->s);
     sqlite3_clear_bindings(st->s);
     st->busy = false;
@@ -158,7 +207,7 @@ static void stmt_rest(struct stmt *st)
 static int exec_va(struct db_c *c, int64_t *ret_changed, const char *sql, const char *types,
                    va_list ap, struct sl_err *err)
 {
-    struct stmt *st = stmt_bound(c, sql, types, ap, err);
+    struct stmt *st = stmt_bound(c, sql, types, true, ap, err);
     if (!st)
         return -1;
     int rc;
@@ -168,7 +217,7 @@ static int exec_va(struct db_c *c, int64_t *ret_changed, const char *sql, const 
     int result = rc == SQLITE_DONE ? 0 : fail_sqlite(c, rc, sql, err);
     if (ret_changed)
         *ret_changed = sqlite3_changes64(c->h);
-    stmt_rest(st);
+    stmt_rest(c, st);
     return result;
 }
 
@@ -195,11 +244,12 @@ static int query_va(struct db_c *c, struct db_q *q, const char *sql, const char 
                     struct sl_err *err)
 {
     *q = (struct db_q){NULL, c};
-    struct stmt *st = stmt_bound(c, sql, types, ap, err);
+    struct stmt *st = stmt_bound(c, sql, types, false, ap, err);
     if (!st)
         return -1;
     st->busy = true;
-    q->stmt = st->s; /* the cache array may not move, but a slot is found again by its statement */
+    c->n_busy++;
+    q->stmt = st; /* a busy slot of the cache stays where it is */
     return 0;
 }
 
@@ -213,21 +263,24 @@ int db_query(struct db_c *c, struct db_q *q, struct sl_err *err, const char *sql
     return rc;
 }
 
+static sqlite3_stmt *stmt_of(const struct db_q *q)
+{
+    return ((struct stmt *)q->stmt)->s;
+}
+
 int db_next(struct db_q *q, struct sl_err *err)
 {
-    int rc = sqlite3_step(q->stmt);
+    int rc = sqlite3_step(stmt_of(q));
     if (rc == SQLITE_ROW)
         return 1;
-    return rc == SQLITE_DONE ? 0 : fail_sqlite(q->c, rc, sqlite3_sql(q->stmt), err);
+    return rc == SQLITE_DONE ? 0 : fail_sqlite(q->c, rc, ((struct stmt *)q->stmt)->sql, err);
 }
 
 void db_done(struct db_q *q)
 {
     if (!q->stmt)
         return;
-    for (int i = 0; i < q->c->n_stmts; i++)
-        if (q->c->stmts[i].s == q->stmt)
-            stmt_rest(&q->c->stmts[i]);
+    stmt_rest(q->c, q->stmt);
     q->stmt = NULL;
 }
 
@@ -268,25 +321,25 @@ int db_value(struct db_c *c, int64_t otherwise, int64_t *ret, struct sl_err *err
 
 int64_t db_int(struct db_q *q, int col)
 {
-    return sqlite3_column_int64(q->stmt, col);
+    return sqlite3_column_int64(stmt_of(q), col);
 }
 
 const char *db_text(struct db_q *q, int col)
 {
-    const char *t = (const char *)sqlite3_column_text(q->stmt, col);
+    const char *t = (const char *)sqlite3_column_text(stmt_of(q), col);
     return t ? t : "";
 }
 
 const void *db_blob(struct db_q *q, int col, size_t *ret_n)
 {
-    const void *p = sqlite3_column_blob(q->stmt, col);
-    *ret_n = (size_t)sqlite3_column_bytes(q->stmt, col);
+    const void *p = sqlite3_column_blob(stmt_of(q), col);
+    *ret_n = (size_t)sqlite3_column_bytes(stmt_of(q), col);
     return p;
 }
 
 bool db_null(struct db_q *q, int col)
 {
-    return sqlite3_column_type(q->stmt, col) == SQLITE_NULL;
+    return sqlite3_column_type(stmt_of(q), col) == SQLITE_NULL;
 }
 
 /* ---- transactions ---- */
@@ -490,8 +543,7 @@ int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
     int rc = control(c, "BEGIN", err);
     if (rc == 0) {
         rc = fn(c, arg, err);
-        for (int k = 0; k < c->n_stmts; k++)
-            SL_ASSERT(!c->stmts[k].busy);
+        SL_ASSERT(c->n_busy == 0);
         must(c, "ROLLBACK");
     }
     pthread_mutex_lock(&db->read_lock);
@@ -568,10 +620,18 @@ static int migrate(struct db_c *c, const char *const *migrations, struct sl_err 
     return 0;
 }
 
+/* Without memory statistics SQLite takes no lock per allocation. */
+static void library_once(void)
+{
+    SL_ASSERT(sqlite3_threadsafe());
+    SL_ASSERT(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK);
+}
+
 int db_open(const struct db_options *o, const char *const *migrations, struct db **ret_db,
             struct sl_err *err)
 {
-    SL_ASSERT(sqlite3_threadsafe());
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, library_once);
     struct db *db = sl_alloc(sizeof *db);
     db->inline_writes = o->inline_writes;
     db->n_readers = o->readers ? o->readers : 4;
@@ -604,7 +664,7 @@ static void close_one(struct db_c *c)
 {
     for (int i = 0; i < c->n_stmts; i++) {
         sqlite3_finalize(c->stmts[i].s);
-        free((char *)c->stmts[i].sql);
+        free(c->stmts[i].sql);
     }
     sqlite3_close(c->h);
 }
