@@ -150,6 +150,17 @@ prepare() {
 
 has_gpus() { grep -qs '^simd_count [1-9]' /sys/class/kfd/kfd/topology/nodes/*/properties; }
 
+# One demo at a time: bridge, ports and /run are the machine's.
+only_one() {
+    local other
+    other=$(cat $RUN/tree 2>/dev/null || true)
+    if [ -n "$other" ] && [ "$other" != "$TREE" ] && alive "$other/demo-data/agentd.pid"; then
+        die "the demo of $other is running: stop it there first (make demo-stop)"
+    fi
+    mkdir -p $RUN
+    echo "$TREE" >$RUN/tree
+}
+
 start_agent() {
     local emulate=()
     if has_gpus; then
@@ -312,6 +323,7 @@ demo() {
     step "Preparation"
     prepare
     stop_all
+    only_one
     step "Image: a small Debian (made once)"
     build_image
     step "Agent and control plane"
