@@ -28,7 +28,8 @@ int image_remove(const struct agent *a, const char *name, struct sl_err *err);
 /* OCI layout (oci.c). `layout`: its folder, open. ret_digest: of the manifest, "sha256:...". */
 bool oci_is_layout(int layout);
 int oci_unpack(int layout, struct unpack *u, char ret_digest[80], struct sl_err *err);
-/* Copies a tar of an OCI layout into a folder: only oci-layout, index.json and blobs/sha256/HEX.
- * Returns 1 when it was one, 0 when the tar is something else (then the folder is as it was). */
+/* image_tar.c: copies a tar of an OCI layout into a folder: only oci-layout, index.json and
+ * blobs/sha256/HEX. Returns 1 when it was one, 0 when the tar is something else (then the folder is
+ * as it was). */
 int oci_from_tar(int fd, int into, const struct unpack_limits *limits, struct sl_err *err);
 #endif
