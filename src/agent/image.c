@@ -82,10 +82,9 @@ static int unpack_file(struct import *m, int fd, int64_t size, struct sl_err *er
         return oci_unpack(layout, &m->u, m->digest, err);
     if (lseek(fd, 0, SEEK_SET) < 0)
         return sl_fail_errno(err, errno, "read %s again", m->in->path);
-    if (unpack_tar(&m->u, fd, false, hex, err) < 0)
-        return -1;
+    int rc = unpack_tar(&m->u, fd, false, hex, err);
     snprintf(m->digest, sizeof m->digest, "sha256:%s", hex);
-    return 0;
+    return *hex && rc < 0 && err->code == SL_INVALID && digest_check(m, err) < 0 ? -1 : rc;
 }
 
 static int unpack_source(struct import *m, struct sl_err *err)

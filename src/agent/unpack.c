@@ -29,7 +29,8 @@ static la_ssize_t source_read(struct archive *ar, void *arg, const void **ret)
         n = read(s->fd, s->buf, sizeof s->buf);
     while (n < 0 && errno == EINTR);
     if (n < 0) {
-        archive_set_error(ar, errno, "read failed");
+        if (ar)
+            archive_set_error(ar, errno, "read failed");
         return -1;
     }
     sha256_add(&s->sum, s->buf, (size_t)n);
@@ -372,6 +373,7 @@ int unpack_tar(struct unpack *u, int fd, bool layer, char ret_digest[SHA256_HEX]
 {
     SL_AUTO_FREE struct source *s = sl_alloc(sizeof *s);
     struct archive_entry *e;
+    *ret_digest = 0;
     s->u = u;
     s->fd = fd;
     sha256_start(&s->sum);
@@ -388,7 +390,9 @@ int unpack_tar(struct unpack *u, int fd, bool layer, char ret_digest[SHA256_HEX]
     }
     archive_read_free(ar);
     const void *rest;
-    while (result == 0 && source_read(NULL, s, &rest) > 0) /* what follows the end counts as well */
+    /* What follows counts as well; also after an error, because a wrong digest explains it better.
+     */
+    while (source_read(NULL, s, &rest) > 0)
         ;
     uint8_t sum[SHA256_BYTES];
     sha256_end(&s->sum, sum);

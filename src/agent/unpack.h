@@ -36,7 +36,8 @@ struct unpack {
 };
 
 /* Reads fd to its end. `layer`: .wh. names delete what lower layers brought. ret_digest: SHA-256 of
- * all packed bytes in hex, to be compared by the caller before anything is used. */
+ * all packed bytes in hex, also after an error (but "" when it is no archive at all), to be
+ * compared by the caller before anything is used. */
 int unpack_tar(struct unpack *u, int fd, bool layer, char ret_digest[SHA256_HEX],
                struct sl_err *err);
 /* Deletes `name` in the folder `dir`, whatever it is; follows no link. */
