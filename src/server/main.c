@@ -121,14 +121,16 @@ static int start_parts(struct server *s, struct parts *p, struct sl_arena *arena
     return 0;
 }
 
-static void stop_parts(struct server *s, struct parts *p)
+/* False: a node still keeps a thread waiting; the store must stay open under it. */
+static bool stop_parts(struct server *s, struct parts *p)
 {
     http_stop(p->http);
     control_stop(p->control);
     ticker_stop();
-    reconcile_stop();
-    operations_stop();
+    bool joined = reconcile_stop(s->conf.drain_s);
+    joined &= operations_stop(joined ? s->conf.drain_s : 0);
     mail_stop(s, s->conf.drain_s);
+    return joined;
 }
 
 static int serve(struct server *s, struct sl_arena *arena, struct sl_err *err)
@@ -159,7 +161,10 @@ static int serve(struct server *s, struct sl_arena *arena, struct sl_err *err)
         sigwait(&ends, &sig);
         log_info("server.stopping", "signal=%d", sig);
     }
-    stop_parts(s, &parts);
+    if (!stop_parts(s, &parts)) {
+        log_warn("server.stopped", "reason=\"a node does not answer; its operation runs again\"");
+        _exit(rc < 0 ? 1 : 0); /* what was acknowledged is on disk */
+    }
     server_close(s);
     bus_free(s->bus);
     s->bus = NULL;

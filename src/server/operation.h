@@ -59,8 +59,9 @@ int operation_write(struct db_c *c, struct jw *w, const char *account_id, const 
                     struct sl_err *err);
 
 int operations_start(struct server *s, struct sl_err *err);
-/* Lets running operations end (at most their own time limits), joins all threads. */
-void operations_stop(void);
+/* Waits up to at_most_s for running operations to end. False: some still wait for their node; they
+ * are pending again at the next start, but this process must now end without closing the store. */
+bool operations_stop(int64_t at_most_s);
 /* Runs everything that is due in the calling thread; tests and tools. Returns how many ran. */
 int operations_run_due(struct server *s, struct sl_err *err);
 

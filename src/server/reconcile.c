@@ -6,8 +6,10 @@
 #include "server/lease.h"
 #include "server/node.h"
 #include "server/operation.h"
+#include "server/work.h"
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 enum {
@@ -24,7 +26,7 @@ static struct {
     struct server *s;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stop;
+    atomic_bool stop; /* also read between two nodes, without the lock */
     pthread_t thread;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -344,17 +346,19 @@ int reconcile_start(struct server *s, struct sl_err *err)
     return 0;
 }
 
-void reconcile_stop(void)
+bool reconcile_stop(int64_t at_most_s)
 {
     if (!watch.s)
-        return;
+        return true;
     pthread_mutex_lock(&watch.lock);
     watch.stop = true;
     pthread_cond_signal(&watch.wake);
     pthread_mutex_unlock(&watch.lock);
-    pthread_join(watch.thread, NULL);
+    if (!work_join(watch.thread, at_most_s))
+        return false;
     watch.s = NULL;
     free(silent);
     silent = NULL;
     n_silent = 0;
+    return true;
 }

@@ -11,7 +11,8 @@
 #include "server/server.h"
 
 int reconcile_start(struct server *s, struct sl_err *err);
-void reconcile_stop(void);
+/* False: it still waits for a node after at_most_s (see operations_stop). */
+bool reconcile_stop(int64_t at_most_s);
 /* One round over all nodes in the calling thread. */
 int reconcile_once(struct server *s, struct sl_err *err);
 #endif

@@ -4,6 +4,7 @@
 #include "base/core/log.h"
 #include "server/event.h"
 #include "server/lease.h"
+#include "server/mail.h"
 #include "server/meter.h"
 #include "server/node.h"
 #include "server/volume.h"
@@ -37,8 +38,14 @@ static const char sql_silent[] =
     "id > ?2 ORDER BY id LIMIT ?3";
 static const char sql_funded[] = "UPDATE lease SET funded_until_us = ?2 WHERE id = ?1";
 
+struct warning {
+    char email[256];
+    int64_t lasts_s;
+    struct warning *next;
+};
 struct tick {
     struct server *s;
+    struct warning *warned; /* mailed after the commit */
     struct sl_arena arena;
     struct lease *rows; /* BATCH */
     int n;
@@ -177,9 +184,40 @@ static const char sql_payers[] =
     "SELECT DISTINCT account_id FROM lease WHERE state = 'running' AND account_id > ?1 ORDER BY "
     "account_id LIMIT ?2";
 
-static int warn_one(struct db_c *c, struct server *s, const char *account, int64_t lasts_s,
+static int remember(struct db_c *c, struct tick *t, const char *account, int64_t lasts_s,
                     struct sl_err *err)
 {
+    struct db_q q;
+    int rc = db_row(c, &q, err, "SELECT email FROM account WHERE id = ?1", "t", account);
+    if (rc > 0) {
+        struct warning *w = sl_arena_alloc(&t->arena, sizeof *w);
+        (void)snprintf(w->email, sizeof w->email, "%s", db_text(&q, 0));
+        w->lasts_s = lasts_s;
+        w->next = t->warned;
+        t->warned = w;
+    }
+    db_done(&q);
+    return rc < 0 ? -1 : 0;
+}
+
+static void mail_warnings(struct tick *t)
+{
+    for (struct warning *w = t->warned; w; w = w->next) {
+        char text[400];
+        (void)snprintf(text, sizeof text,
+                       "At the present rate your balance lasts %" PRId64 " h %" PRId64
+                       " min. Then your instances are stopped; their disks are kept.\n"
+                       "Top up to let them run on.\n",
+                       w->lasts_s / 3600, w->lasts_s % 3600 / 60);
+        mail_post(t->s, w->email, "Your balance is running low", text);
+    }
+}
+
+static int warn_one(struct db_c *c, struct tick *t, const char *account, int64_t lasts_s,
+                    struct sl_err *err)
+{
+    struct server *s = t->s;
+    bool warned = false;
     for (int i = 0; i < WARNINGS; i++) {
         int64_t changed = 0;
         if (lasts_s > warnings[i].seconds) {
@@ -200,8 +238,9 @@ static int warn_one(struct db_c *c, struct server *s, const char *account, int64
                        warnings[i].kind);
         if (event_add(c, s, account, "wallet", account, "wallet.low", "system", data, err) < 0)
             return -1;
+        warned = true;
     }
-    return 0;
+    return warned ? remember(c, t, account, lasts_s, err) : 0; /* one mail for what came at once */
 }
 
 static int warn_all(struct db_c *c, void *arg, struct sl_err *err)
@@ -209,6 +248,7 @@ static int warn_all(struct db_c *c, void *arg, struct sl_err *err)
     struct tick *t = arg;
     struct db_q q;
     begin(t);
+    t->warned = NULL;
     char(*accounts)[ID_TEXT] = sl_arena_alloc(&t->arena, BATCH * sizeof *accounts);
     int rc = db_query(c, &q, err, sql_payers, "ti", t->last, (int64_t)BATCH);
     t->n = 0;
@@ -220,7 +260,7 @@ static int warn_all(struct db_c *c, void *arg, struct sl_err *err)
         rc = wallet_get(c, accounts[i], &w, err);
         int64_t lasts = rc < 0 ? -1 : wallet_lasts_s(&w);
         if (rc >= 0 && lasts >= 0)
-            rc = warn_one(c, t->s, accounts[i], lasts, err);
+            rc = warn_one(c, t, accounts[i], lasts, err);
     }
     if (t->n)
         memcpy(t->last, accounts[t->n - 1], ID_TEXT);
@@ -256,6 +296,8 @@ static int write_in_batches(struct tick *t, db_fn *fn, struct sl_err *err)
     do {
         if (db_write(t->s->db, fn, t, err) < 0)
             return -1;
+        mail_warnings(t);
+        t->warned = NULL;
     } while (t->n == BATCH);
     return 0;
 }

@@ -375,8 +375,17 @@ int operations_start(struct server *s, struct sl_err *err)
     return 0;
 }
 
-void operations_stop(void)
+bool work_join(pthread_t thread, int64_t at_most_s)
 {
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += at_most_s;
+    return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &end) == 0;
+}
+
+bool operations_stop(int64_t at_most_s)
+{
+    bool joined = true;
     pthread_mutex_lock(&room.lock);
     bool on = room.s != NULL;
     room.stop = true;
@@ -386,15 +395,18 @@ void operations_stop(void)
     }
     pthread_mutex_unlock(&room.lock);
     if (!on)
-        return;
+        return true;
     pthread_join(room.dispatcher, NULL);
     for (int i = 0; i < room.n_workers; i++)
-        pthread_join(room.worker[i], NULL);
+        joined &= work_join(room.worker[i], joined ? at_most_s : 0);
+    if (!joined)
+        return false;
     pthread_mutex_lock(&room.lock);
     jobs_free(room.first); /* still running in the database: pending again at the next start */
     room.first = room.last = NULL;
     room.s = NULL;
     pthread_mutex_unlock(&room.lock);
+    return true;
 }
 
 int operations_run_due(struct server *s, struct sl_err *err)

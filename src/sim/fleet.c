@@ -157,16 +157,18 @@ static int read_cards(const struct fleet *f, const struct jr_val *request, uint6
 }
 
 /* Counts what must never happen; returns false when the start must be refused. */
-static bool judge_start(struct fleet *f, struct sim_node *n, const char *lease, uint64_t cards)
+static bool judge_start(struct fleet *f, struct sim_node *n, const struct jr_val *request,
+                        uint64_t cards)
 {
-    if (cards & n->used) {
-        f->doubled++;
-        return false;
-    }
-    for (uint64_t m = cards & n->dirty; m; m &= m - 1)
+    const char *node = jr_text(jr_get(request, "node"), "");
+    int64_t slot = jr_i64(jr_get(request, "slot"), -1);
+    bool taken = cards & n->used;
+    for (struct sim_lease *l = f->leases; l; l = l->next)
+        taken |= slot >= 0 && sl_streq(l->node, node) && l->slot == slot;
+    f->doubled += taken;
+    for (uint64_t m = cards & n->dirty; m && !taken; m &= m - 1)
         f->unclean++;
-    (void)lease;
-    return true;
+    return !taken;
 }
 
 static struct sim_lease *lease_new(struct fleet *f, const struct jr_val *request, uint64_t cards)
@@ -176,6 +178,7 @@ static struct sim_lease *lease_new(struct fleet *f, const struct jr_val *request
     (void)snprintf(l->id, sizeof l->id, "%s", jr_text(jr_get(request, "lease"), ""));
     (void)snprintf(l->node, sizeof l->node, "%s", jr_text(jr_get(request, "node"), ""));
     l->epoch = jr_i64(jr_get(request, "epoch"), 0);
+    l->slot = jr_i64(jr_get(request, "slot"), -1);
     l->heartbeat_s = jr_i64(jr_get(request, "heartbeat_s"), 10);
     l->funded_until_us = jr_i64(jr_get(request, "funded_until_us"), 0);
     l->url = sl_strdup(jr_text(jr_get(request, "report_url"), f->o.url));
@@ -215,8 +218,9 @@ static int lease_start(struct fleet *f, struct sim_node *n, const struct jr_val 
         return sl_fail(err, SL_INTERNAL, "the simulated node cannot start it (a planned fault)");
     if (old)
         sim_drop(f, old);
-    if (!judge_start(f, n, id, cards))
-        return sl_fail_at(err, SL_CONFLICT, "cards", "cards: one is in use by another lease");
+    if (!judge_start(f, n, request, cards))
+        return sl_fail_at(err, SL_CONFLICT, "cards",
+                          "cards: one, or the slot, is in use by another lease");
     n->used |= cards;
     n->dirty |= cards;
     *highest = (void *)(intptr_t)epoch;

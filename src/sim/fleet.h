@@ -5,9 +5,9 @@
  * emulated. They keep their leases in memory, so they outlive any restart of starleased.
  *
  * The fleet is also a judge: it counts what a real node could not survive, whatever the server
- * believes: a card given to two leases, a card given on before it was sanitized, an epoch that goes
- * back, a sanitize of a card in use. {"op":"sim.state"} tells the counts; a correct server never
- * makes one.
+ * believes: a card or slot given to two leases, a card given on before it was sanitized, an epoch
+ * that goes back, a sanitize of a card in use. {"op":"sim.state"} tells the counts; a correct
+ * server never makes one.
  *
  * Threads: socket threads call fleet_answer, report threads run fleet_reporter; one lock inside.
  */

@@ -12,7 +12,7 @@
 enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_EXITED };
 struct sim_lease {
     char id[ID_TEXT], node[SIM_NODE_NAME];
-    int64_t epoch, heartbeat_s, funded_until_us, ready_us, alive_us, exit_code;
+    int64_t epoch, slot, heartbeat_s, funded_until_us, ready_us, alive_us, exit_code;
     uint64_t cards;
     enum life life;
     bool told;      /* the last word (exit, failed) was answered */
