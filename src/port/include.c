@@ -132,10 +132,14 @@ void pass_include(struct pass *p, size_t hash, size_t i)
         return;
     }
     pass_converted(p, id);
-    if (!*target || already(p, target)) {
+    uint8_t next = p->l->v[i + 1].kind;
+    bool clean = next == LEX_EOD || next == LEX_COMMENT;
+    if (clean && (!*target || already(p, target))) {
         remove_line(p, hash, i);
         return;
     }
+    if (!*target)
+        return;
     remember(p, target);
     p->has_runtime |= is_runtime(target);
     source_edit(p->s, t->at + 1, n, target, strlen(target), EDIT_INCLUDE);
