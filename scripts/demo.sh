@@ -9,13 +9,14 @@
 #     scripts/demo.sh clean    stop, and delete everything the demo made
 #
 # Everything lies in demo-data/ of this tree (and in a directory under /run while it runs). Nothing outside is
-# changed except the system user `starlease`, which the control plane runs as.
+# changed except the system user `starlease`, which the control plane runs as. DEMO_DATA, DEMO_RUN, DEMO_BRIDGE,
+# DEMO_NET and DEMO_PORT_BASE move it, so that a test can run beside a demo that is up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 TREE=$PWD
 BUILD=$(realpath "${BUILD:-build}")
-DATA=$TREE/demo-data
-RUN=/run/starlease-demo
+DATA=${DEMO_DATA:-$TREE/demo-data}
+RUN=${DEMO_RUN:-/run/starlease-demo}
 USER_NAME=starlease
 NODE=demo-node
 IMAGE=debian-small
@@ -134,6 +135,7 @@ prepare() {
     mkdir -p "$DATA"
     # The control plane's user must be able to reach its files; a clone under /root cannot be entered.
     if ! setpriv --reuid=$USER_NAME --regid=$USER_NAME --clear-groups test -x "$DATA"; then
+        [ "$DATA" = "$TREE/demo-data" ] || die "$USER_NAME cannot enter $DATA"
         local other
         other=/var/lib/starlease-demo-$(echo "$TREE" | sha256sum | cut -c1-12)
         [ -L "$TREE/demo-data" ] || rmdir "$TREE/demo-data"
@@ -153,12 +155,12 @@ has_gpus() { grep -qs '^simd_count [1-9]' /sys/class/kfd/kfd/topology/nodes/*/pr
 # One demo at a time: bridge, ports and /run are the machine's.
 only_one() {
     local other
-    other=$(cat $RUN/tree 2>/dev/null || true)
+    other=$(cat "$RUN/tree" 2>/dev/null || true)
     if [ -n "$other" ] && [ "$other" != "$TREE" ] && alive "$other/demo-data/agentd.pid"; then
         die "the demo of $other is running: stop it there first (make demo-stop)"
     fi
-    mkdir -p $RUN
-    echo "$TREE" >$RUN/tree
+    mkdir -p "$RUN"
+    echo "$TREE" >"$RUN/tree"
 }
 
 start_agent() {
@@ -172,9 +174,9 @@ start_agent() {
         emulate=(--emulate --kfd-root "$DATA/kfd/$EMULATED")
         echo "no GPU here: a synthetic 8x MI300X topology stands in, and everything says emulated"
     fi
-    launch agentd "$BUILD/starlease-agentd" --state "$DATA/agent" --run $RUN --socket $RUN/agent.sock \
+    launch agentd "$BUILD/starlease-agentd" --state "$DATA/agent" --run "$RUN" --socket "$RUN/agent.sock" \
         --node $NODE --bridge "$BRIDGE" --subnet "$NET" --allow-uid "$(id -u $USER_NAME)" "${emulate[@]}"
-    wait_until 30 "the agent's socket" test -S $RUN/agent.sock
+    wait_until 30 "the agent's socket" test -S "$RUN/agent.sock"
 }
 
 free_port() {
@@ -213,7 +215,7 @@ setup_operator() {
             grep -o 'slk_[0-9a-f]*' | operator login --token --url "$URL" >/dev/null ||
             die "no operator token: see $DATA/starleased.log"
     fi
-    operator node show $NODE >/dev/null 2>&1 || show_operator node enrol unix:$RUN/agent.sock
+    operator node show $NODE >/dev/null 2>&1 || show_operator node enrol "unix:$RUN/agent.sock"
     wait_until 60 "the node" node_available
     show_operator node list
     image_available || show_operator image import $IMAGE "$DATA/$IMAGE.tar"
@@ -368,7 +370,8 @@ stop)
 clean)
     [ -L "$DATA" ] && DATA=$(readlink -f "$DATA")
     stop_all
-    rm -rf "$DATA" "$TREE/demo-data" $RUN
+    rm -rf "$DATA" "$RUN"
+    [ -n "${DEMO_DATA:-}" ] || rm -rf "$TREE/demo-data"
     ;;
 *) die "usage: scripts/demo.sh [stop|clean]" ;;
 esac
