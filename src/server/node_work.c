@@ -7,6 +7,7 @@
 #include "server/event.h"
 #include "server/node.h"
 #include "server/operation.h"
+#include "server/placement.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -52,7 +53,7 @@ struct probed {
 static const char sql_probed[] =
     "UPDATE node SET model = ?2, cards = ?3, devices_per_card = ?4, cpus = ?5, memory_bytes = ?6, "
     "card_memory_bytes = ?7, emulated = ?8, facts = ?9, free_mask = ?10, free_cards = ?11, "
-    "failed_starts = 0, reason = '', seen_us = ?12 WHERE name = ?1";
+    "failed_starts = 0, reason = '', seen_us = ?12, topology = ?13 WHERE name = ?1";
 
 static uint64_t mask_of(int64_t cards)
 {
@@ -86,12 +87,16 @@ int node_probed(struct db_c *c, struct server *s, const char *name, const struct
     }
     SL_AUTO_BUF struct sl_buf text = SL_BUF(4 << 20);
     jr_write(facts, &text);
+    SL_AUTO_BUF struct sl_buf topology = SL_BUF(NODE_CARDS_MAX * NODE_CARDS_MAX);
+    struct place_topology *t = sl_arena_alloc(&a, sizeof *t);
+    place_topology_read(facts, t);
+    place_topology_text(t, (int)count, &topology);
     int64_t devices = (int64_t)jr_len(jr_get(first, "devices"));
     return db_exec(
-        c, err, sql_probed, "ttiiiiiitiii", name, model, count, devices > 0 ? devices : 1,
+        c, err, sql_probed, "ttiiiiiitiiit", name, model, count, devices > 0 ? devices : 1,
         jr_i64(jr_get(facts, "cpus"), 0), jr_i64(jr_get(facts, "memory_bytes"), 0), least,
         (int64_t)jr_true(jr_get(facts, "emulated")), sl_buf_str(&text), (int64_t)(all & ~busy),
-        (int64_t)__builtin_popcountll(all & ~busy), env_now(s->env));
+        (int64_t)__builtin_popcountll(all & ~busy), env_now(s->env), sl_buf_str(&topology));
 }
 
 static const char *first_reason(const struct jr_val *facts)

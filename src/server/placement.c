@@ -178,17 +178,43 @@ void place_topology_read(const struct jr_val *facts, struct place_topology *t)
     }
 }
 
+void place_topology_text(const struct place_topology *t, int cards, struct sl_buf *out)
+{
+    for (int a = 0; a < cards; a++)
+        for (int b = a + 1; b < cards; b++)
+            sl_buf_printf(out, "%02x", t->weight[a][b]);
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool place_topology_parse(const char *text, int cards, struct place_topology *ret)
+{
+    if (strlen(text) != (size_t)cards * (size_t)(cards - 1))
+        return false;
+    for (int a = 0; a < cards; a++)
+        for (int b = a + 1; b < cards; b++, text += 2) {
+            int hi = hex_digit(text[0]), lo = hex_digit(text[1]);
+            if (hi < 0 || lo < 0)
+                return false;
+            ret->weight[a][b] = ret->weight[b][a] = (uint8_t)(hi << 4 | lo);
+        }
+    return cards > 1;
+}
+
 /* ---- in the database ---- */
 #define NODE_OPEN " AND health = 'good' AND state IN ('available', 'leased', 'sanitizing')"
-static const char sql_mine[] = "SELECT name, cards, free_mask, place_order, facts FROM node "
+static const char sql_mine[] = "SELECT name, cards, free_mask, place_order, topology FROM node "
                                "WHERE account_id = ?1 AND model = ?2 AND free_cards >= ?3" NODE_OPEN
                                " ORDER BY free_cards, place_order LIMIT 64";
 static const char sql_open[] =
-    "SELECT name, cards, free_mask, place_order, facts FROM node "
+    "SELECT name, cards, free_mask, place_order, topology FROM node "
     "WHERE model = ?1 AND state = 'available' AND free_cards >= ?2 AND account_id IS NULL "
     "AND health = 'good' ORDER BY free_cards, place_order LIMIT 1";
 static const char sql_one[] =
-    "SELECT name, cards, free_mask, place_order, facts FROM node "
+    "SELECT name, cards, free_mask, place_order, topology FROM node "
     "WHERE name = ?1 AND model = ?2 AND free_cards >= ?3 AND (account_id IS NULL OR account_id = "
     "?4)" NODE_OPEN;
 static const char sql_stock[] =
@@ -199,7 +225,7 @@ static const char sql_stock[] =
 struct candidates {
     struct place_node node[CANDIDATES_MAX + 1];
     char name[CANDIDATES_MAX + 1][64];
-    char *facts[CANDIDATES_MAX + 1];
+    char *topology[CANDIDATES_MAX + 1];
     int n;
 };
 
@@ -208,7 +234,7 @@ static int gather(struct db_q *q, int rc, struct candidates *k, bool mine, struc
 {
     while (rc >= 0 && k->n <= CANDIDATES_MAX && (rc = db_next(q, err)) > 0) {
         (void)snprintf(k->name[k->n], sizeof k->name[0], "%s", db_text(q, 0));
-        k->facts[k->n] = sl_arena_strdup(a, db_text(q, 4));
+        k->topology[k->n] = sl_arena_strdup(a, db_text(q, 4));
         k->node[k->n++] = (struct place_node){.cards = (int)db_int(q, 1),
                                               .free_mask = (uint64_t)db_int(q, 2),
                                               .order = db_int(q, 3),
@@ -264,15 +290,10 @@ int place_in_db(struct db_c *c, struct server *s, const struct place_ask *ask, c
         return -1;
     if (place(k->node, k->n, &want, &r) < 0)
         return refuse(c, ask, err);
-    struct jr_doc *doc = NULL;
-    struct sl_err ignored = {0};
-    if (__builtin_popcountll(k->node[r.node].free_mask) > want.gpus &&
-        jr_open(k->facts[r.node], strlen(k->facts[r.node]), &doc, &ignored) == 0) {
-        struct place_topology *t = sl_arena_alloc(&a, sizeof *t);
-        place_topology_read(jr_root(doc), t);
-        r.mask = place_cards(k->node[r.node].free_mask, want.gpus, t);
-        jr_close(doc);
-    }
+    const struct place_node *p = &k->node[r.node];
+    struct place_topology *t = sl_arena_alloc(&a, sizeof *t);
+    if (place_topology_parse(k->topology[r.node], p->cards, t))
+        r.mask = place_cards(p->free_mask, want.gpus, t);
     memcpy(ret_node, k->name[r.node], 64);
     *ret_mask = r.mask;
     return 0;

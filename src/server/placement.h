@@ -49,6 +49,10 @@ uint64_t place_cards(uint64_t free_mask, int k, const struct place_topology *t);
 int64_t place_weight(uint64_t mask, const struct place_topology *t);
 /* Reads "cards" and "links" of a probe answer. Missing parts make pairs alike. */
 void place_topology_read(const struct jr_val *facts, struct place_topology *ret);
+/* The weights as text, as the node row keeps them: two hex digits for each pair (0,1) (0,2) ..
+ * (1,2) .. of `cards` cards. "" on reading: all pairs are alike (returns false). */
+void place_topology_text(const struct place_topology *t, int cards, struct sl_buf *out);
+bool place_topology_parse(const char *text, int cards, struct place_topology *ret);
 
 struct place_ask {
     const char *account_id, *model;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
+#include "server/placement.h"
 #include "base/io/proc.h"
 #include "server/audit_money.h"
 #include "server/boot.h"
@@ -41,18 +42,27 @@ static int nodes_add(struct db_c *c, void *arg, struct sl_err *err)
         for (int b = a + 1; b < w->cards; b++)
             sl_buf_printf(&facts, "%s[%d,%d,15]", n++ ? "," : "", a, b);
     sl_buf_adds(&facts, "]}");
+    SL_AUTO_BUF struct sl_buf topology = SL_BUF(1 << 14);
+    struct jr_doc *doc;
+    struct place_topology t;
+    if (jr_open(sl_buf_str(&facts), facts.n, &doc, err) < 0)
+        return -1;
+    place_topology_read(jr_root(doc), &t);
+    jr_close(doc);
+    place_topology_text(&t, w->cards, &topology);
     uint64_t all = w->cards == 64 ? UINT64_MAX : (1ULL << w->cards) - 1;
     for (int i = 1; i <= options->nodes; i++) {
         char name[64], id[ID_TEXT];
         (void)snprintf(name, sizeof name, "n%05d", i);
-        if (db_exec(c, err,
-                    "INSERT INTO node(name, id, state, state_since_us, health, model, cards, "
-                    "devices_per_card, free_mask, free_cards, engine, addr, place_order, cpus, "
-                    "memory_bytes, card_memory_bytes, emulated, facts, seen_us, created_us) "
-                    "VALUES(?1, ?2, 'available', ?3, 'good', 'MI300X', ?4, 1, ?5, ?4, 'local', "
-                    "'unix:/nowhere', ?6, 128, 2199023255552, 206158430208, 1, ?7, ?3, ?3)",
-                    "ttiiiit", name, env_id(w->s.env, "nod", id), env_now(w->s.env),
-                    (int64_t)w->cards, (int64_t)all, (int64_t)i, sl_buf_str(&facts)) < 0)
+        if (db_exec(
+                c, err,
+                "INSERT INTO node(name, id, state, state_since_us, health, model, cards, "
+                "devices_per_card, free_mask, free_cards, engine, addr, place_order, cpus, "
+                "memory_bytes, card_memory_bytes, emulated, facts, topology, seen_us, created_us) "
+                "VALUES(?1, ?2, 'available', ?3, 'good', 'MI300X', ?4, 1, ?5, ?4, 'local', "
+                "'unix:/nowhere', ?6, 128, 2199023255552, 206158430208, 1, ?7, ?8, ?3, ?3)",
+                "ttiiiitt", name, env_id(w->s.env, "nod", id), env_now(w->s.env), (int64_t)w->cards,
+                (int64_t)all, (int64_t)i, sl_buf_str(&facts), sl_buf_str(&topology)) < 0)
             return -1;
     }
     return 0;

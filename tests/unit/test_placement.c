@@ -154,12 +154,30 @@ static void equal_nodes_are_taken_in_their_fixed_order(void **state)
     assert_int_equal(r.mask, 1);
 }
 
+static void what_the_node_row_keeps_of_the_topology_is_enough(void **state)
+{
+    for (int cards = 2; cards <= 64; cards += 31) {
+        struct place_topology t = {0}, back = {0};
+        SL_AUTO_BUF struct sl_buf text = SL_BUF(8192);
+        for (int a = 0; a < cards; a++)
+            for (int b = a + 1; b < cards; b++)
+                t.weight[a][b] = t.weight[b][a] = (uint8_t)next_random();
+        place_topology_text(&t, cards, &text);
+        assert_true(place_topology_parse(sl_buf_str(&text), cards, &back));
+        assert_memory_equal(&t, &back, sizeof t);
+        assert_false(place_topology_parse("", cards, &back));
+        text.p[1] = 'g';
+        assert_false(place_topology_parse(sl_buf_str(&text), cards, &back));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cards_are_the_best_connected_ones),
         cmocka_unit_test(a_tenant_is_never_split_across_hives),
         cmocka_unit_test(card_63_can_be_leased),
+        cmocka_unit_test(what_the_node_row_keeps_of_the_topology_is_enough),
         cmocka_unit_test(large_nodes_are_placed_well_without_trying_every_subset),
         cmocka_unit_test(nodes_are_filled_before_new_ones_are_opened),
         cmocka_unit_test(equal_nodes_are_taken_in_their_fixed_order),

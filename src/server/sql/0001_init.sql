@@ -68,7 +68,8 @@ CREATE TABLE node (
   leased_mask BIGINT NOT NULL DEFAULT 0, sanitize_mask BIGINT NOT NULL DEFAULT 0,
   account_id TEXT, engine TEXT NOT NULL, addr TEXT NOT NULL, place_order BIGINT NOT NULL,
   cpus BIGINT NOT NULL, memory_bytes BIGINT NOT NULL, card_memory_bytes BIGINT NOT NULL, emulated BIGINT NOT NULL,
-  facts TEXT NOT NULL, failed_starts BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',
+  -- topology: what placement needs of the facts (placement.h), so that a create parses no JSON
+  facts TEXT NOT NULL, topology TEXT NOT NULL DEFAULT '', failed_starts BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',
   seen_us BIGINT NOT NULL, created_us BIGINT NOT NULL,
   CHECK ((free_mask & leased_mask) = 0), CHECK ((free_mask & sanitize_mask) = 0), CHECK ((leased_mask & sanitize_mask) = 0));
 CREATE INDEX node_place ON node(model, state, free_cards, place_order);
