@@ -363,7 +363,7 @@ static void statements_of_periods_add_up_and_continue_each_other(void **state)
     SL_AUTO_BUF struct sl_buf all;
     struct bill_result whole, r, before = {0};
     static const int64_t cuts[] = {
-        T0, T0 + 20 * MINUTE, T0 + 31 * MINUTE, T0 + 92 * MINUTE, T0 + 170 * MINUTE, T0 + 5 * HOUR};
+        T0, T0 + 20 * MINUTE, T0 + 30 * MINUTE, T0 + 92 * MINUTE, T0 + 170 * MINUTE, T0 + 5 * HOUR};
     int64_t total = 0;
     story_end(&s, &honest);
     statement(&s, 0, 0, &all);

@@ -232,6 +232,10 @@ static void redpanda_12780_a_clock_that_jumps_charges_no_second_twice_or_below_z
                      0); /* set-back clock: never an overlap */
     w->now_us = T0 + HOUR;
     DO(w, .kind = OP_STOP, .lease = lease);
+    assert_int_equal(restart(w, account, lease, T0 + MINUTE),
+                     0); /* set back into the last stretch */
+    assert_int_equal(world_value(w, "SELECT MAX(start_us) FROM segment"), T0 + HOUR);
+    DO(w, .kind = OP_STOP, .lease = lease);
     assert_audit(w);
     world_close(w);
 }

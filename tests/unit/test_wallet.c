@@ -189,6 +189,135 @@ lago_4985_the_schema_itself_refuses_a_negative_balance_and_rewritten_history(voi
     world_close(w);
 }
 
+static void credit_is_spent_first_and_cash_comes_back_first(void **state)
+{
+    (void)state;
+    struct world *w = world_open(12, true);
+    char account[ID_TEXT], lease[ID_TEXT];
+    struct sl_err err;
+    world_account(w, account);
+    DO(w, .kind = OP_PRICE, .model = "A", .micro = 36 * SL_MICRO); /* 0.01 a second, 6.00 held */
+    DO(w, .kind = OP_TRIAL, .account = account, .text = "person");
+    DO(w, .kind = OP_TOPUP, .account = account, .micro = 20 * SL_MICRO);
+    world_lease(w, account, "A", 1, lease);
+    DO(w, .kind = OP_HOLD, .account = account, .lease = lease, .micro = 25 * SL_MICRO);
+    struct wallet k = world_wallet(w, account);
+    assert_int_equal(k.held_credit, 10 * SL_MICRO);
+    assert_int_equal(k.held_cash, 15 * SL_MICRO);
+    struct op more = {
+        .kind = OP_HOLD, .account = account, .lease = lease, .micro = 30 * SL_MICRO + 1};
+    assert_int_equal(op_try(w, &more, &err), -1);
+    assert_int_equal(err.code, SL_NO_CREDIT);
+    assert_non_null(strstr(err.msg, "0.000001 CNY is missing"));
+    DO(w, .kind = OP_HOLD, .account = account, .lease = lease, .micro = 12 * SL_MICRO);
+    k = world_wallet(w, account);
+    assert_int_equal(k.held_credit, 10 * SL_MICRO);
+    assert_int_equal(k.held_cash, 2 * SL_MICRO);
+    DO(w, .kind = OP_RUN, .lease = lease, .t_us = T0);
+    DO(w, .kind = OP_TICK, .lease = lease, .t_us = T0 + 400 * SL_SEC); /* 4.00 */
+    k = world_wallet(w, account);
+    assert_int_equal(k.held_credit, 6 * SL_MICRO);
+    assert_int_equal(k.held_cash, 2 * SL_MICRO);
+    DO(w, .kind = OP_STOP, .lease = lease, .t_us = T0 + 400 * SL_SEC);
+    assert_audit(w);
+    world_close(w);
+}
+
+static void one_person_gets_one_trial_and_so_does_one_account(void **state)
+{
+    (void)state;
+    struct world *w = world_open(13, true);
+    char a[ID_TEXT], b[ID_TEXT];
+    struct sl_err err;
+    world_account(w, a);
+    world_account(w, b);
+    DO(w, .kind = OP_TRIAL, .account = a, .text = "person");
+    struct op again[] = {{.kind = OP_TRIAL, .account = b, .text = "person"},
+                         {.kind = OP_TRIAL, .account = a, .text = "somebody else"}};
+    for (size_t i = 0; i < SL_COUNT(again); i++) {
+        assert_int_equal(op_try(w, &again[i], &err), -1);
+        assert_int_equal(err.code, SL_CONFLICT);
+        assert_string_equal(err.field, "identity");
+    }
+    DO(w, .kind = OP_TRIAL, .account = b, .text = "somebody else");
+    assert_audit(w);
+    world_close(w);
+}
+
+static void only_allowed_movements_between_accounts_pass_the_routing_table(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind;
+        struct posting p[3];
+        int n;
+        bool ok;
+    } table[] = {
+        {"topup", {{NULL, LEDGER_BANK, -5}, {"a", LEDGER_CASH, 5}}, 2, true},
+        {"topup",
+         {{NULL, LEDGER_BANK, -5}, {"a", LEDGER_CASH, 4}},
+         2,
+         false}, /* does not sum to zero */
+        {"topup", {{NULL, LEDGER_BANK, 5}, {"a", LEDGER_CASH, -5}}, 2, false}, /* backwards */
+        {"topup",
+         {{NULL, LEDGER_PROMO, -5}, {"a", LEDGER_CASH, 5}},
+         2,
+         false}, /* credit made cash (I13) */
+        {"grant", {{NULL, LEDGER_PROMO, -5}, {"a", LEDGER_CASH, 5}}, 2, false},
+        {"grant", {{NULL, LEDGER_PROMO, -5}, {"a", LEDGER_CREDIT, 5}}, 2, true},
+        {"hold", {{"a", LEDGER_CREDIT, -5}, {"a", LEDGER_HELD_CREDIT, 5}}, 2, true},
+        {"hold",
+         {{"a", LEDGER_CREDIT, -5}, {"a", LEDGER_HELD_CASH, 5}},
+         2,
+         false}, /* credit made cash */
+        {"release", {{"a", LEDGER_HELD_CREDIT, -5}, {"a", LEDGER_CASH, 5}}, 2, false},
+        {"capture",
+         {{"a", LEDGER_CASH, -5}, {NULL, LEDGER_REVENUE, 5}},
+         2,
+         false}, /* what was not held */
+        {"capture",
+         {{"a", LEDGER_HELD_CASH, -2}, {"a", LEDGER_HELD_CREDIT, -3}, {NULL, LEDGER_REVENUE, 5}},
+         3,
+         true},
+        {"goodwill", {{NULL, LEDGER_GOODWILL, -5}, {"a", LEDGER_CASH, 5}}, 2, false},
+        {"gift", {{NULL, LEDGER_BANK, -5}, {"a", LEDGER_CASH, 5}}, 2, false}, /* no such kind */
+        {"topup", {{NULL, LEDGER_BANK, 0}}, 1, false},
+        {"hold",
+         {{"a", LEDGER_CASH, INT64_MIN}, {"a", LEDGER_HELD_CASH, INT64_MIN}, {"a", LEDGER_CASH, 1}},
+         3,
+         false},
+    };
+    for (size_t i = 0; i < SL_COUNT(table); i++)
+        if (ledger_routing_ok(table[i].kind, table[i].p, table[i].n) != table[i].ok)
+            fail_msg("row %zu (%s)", i, table[i].kind);
+}
+
+/* More than is held: the ledger itself refuses, whatever the wallet thought. */
+static int overdraw(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct op *o = arg;
+    const struct posting p[] = {{o->account, LEDGER_HELD_CASH, -5}, {NULL, LEDGER_REVENUE, 5}};
+    return ledger_post(c, &o->w->s, "capture", "seg", o->account, "seconds 0..1", "CNY", p, 2, NULL,
+                       err);
+}
+
+static void the_ledger_refuses_to_overdraw_and_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct world *w = world_open(14, true);
+    char account[ID_TEXT];
+    struct sl_err err = {0};
+    world_account(w, account);
+    struct op o = {.w = w, .account = account};
+    assert_int_equal(db_write(w->s.db, overdraw, &o, &err), -1);
+    assert_int_equal(err.code, SL_NO_CREDIT);
+    assert_int_equal(world_value(w, "SELECT COUNT(*) FROM txn") +
+                         world_value(w, "SELECT COUNT(*) FROM entry"),
+                     0);
+    assert_audit(w);
+    world_close(w);
+}
+
 /* ---- replays ---- */
 enum { SCRIPT = 60 };
 struct script {
@@ -428,6 +557,10 @@ int main(void)
             lago_2664_a_wallet_raced_by_64_threads_is_never_negative_and_nobody_fails_for_nothing),
         cmocka_unit_test(
             lago_4985_the_schema_itself_refuses_a_negative_balance_and_rewritten_history),
+        cmocka_unit_test(credit_is_spent_first_and_cash_comes_back_first),
+        cmocka_unit_test(one_person_gets_one_trial_and_so_does_one_account),
+        cmocka_unit_test(only_allowed_movements_between_accounts_pass_the_routing_table),
+        cmocka_unit_test(the_ledger_refuses_to_overdraw_and_leaves_nothing_behind),
         cmocka_unit_test(flexprice_612_ten_replays_in_random_order_give_the_same_ledger_hash),
         cmocka_unit_test(a_storm_of_random_operations_keeps_every_invariant),
         cmocka_unit_test(the_audit_names_the_invariant_that_each_kind_of_damage_breaks),
