@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""starport translate and starport-hipify as their users see them: results, options, bad input."""
+import glob
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from tap import BUILD, ROOT, Tap  # noqa: E402
+
+t = Tap()
+STARPORT, HIPIFY = f"{BUILD}/starport", f"{BUILD}/starport-hipify"
+GOLDEN = f"{ROOT}/tests/port/golden"
+work = tempfile.mkdtemp(prefix="starport-test-")
+
+
+def run(*args, tool=STARPORT, cwd=work):
+    p = subprocess.run([tool, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, timeout=120)
+    return p.returncode, p.stdout, p.stderr.decode(errors="replace")
+
+
+def put(name, data, where=work):
+    path = os.path.join(where, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def get(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def golden():
+    for want in sorted(glob.glob(f"{GOLDEN}/*.hip")):
+        name = os.path.basename(want).split(".")[0]
+        opts = ["--launch", "hip"] if want.endswith(".ggl.hip") else []
+        rc, out, err = run("translate", "--no-fix=all", *opts, f"{GOLDEN}/{name}.cu")
+        t.equal((rc, out), (0, get(want)), f"{os.path.basename(want)} is what translation gives")
+        rc, again, err = run("translate", "--no-fix=all", *opts, want)
+        t.equal(again, out, f"{os.path.basename(want)}: a second run changes nothing")
+
+
+def trees():
+    tree = os.path.join(work, "tree")
+    put("tree/a.cu", "#include <cuda.h>\ncudaFree(p);\n")
+    put("tree/sub/b.cuh", "#pragma once\n__device__ int f();\n")
+    put("tree/sub/plain.cpp", "int main() { return 0; }\n")
+    put("tree/notes.txt", "cudaFree")
+    put("tree/skip/c.cu", "cudaFree(p);\n")
+    os.symlink(tree, f"{tree}/loop")
+    rc, out, err = run("translate", "--o-dir", "out", "--exclude-dir", "skip", "--rename", "tree")
+    t.ok(rc == 0 and sorted(os.listdir(f"{work}/out")) == ["a.hip", "sub"], "a tree is written below --o-dir, .cu renamed",
+         err + str(os.listdir(f"{work}/out")))
+    t.equal(get(f"{work}/out/sub/plain.cpp"), get(f"{tree}/sub/plain.cpp"), "an unchanged file is byte-identical")
+    rc, out, err = run("translate", "--diff", "tree")
+    t.ok(rc == 0 and b"-cudaFree(p);\n+hipFree(p);\n" in out, "--diff shows what would change", out)
+    if shutil.which("patch"):
+        shutil.copytree(tree, f"{work}/patched", symlinks=True)
+        subprocess.run(["patch", "-s", "-p2", "-d", f"{work}/patched"], input=out, check=True)
+        rc, whole, err = run("translate", "tree/a.cu")
+        t.equal(get(f"{work}/patched/a.cu"), whole, "the diff applies and gives the same file")
+    rc, out, err = run("translate", "--inplace", "tree")
+    t.ok(rc == 0 and get(f"{tree}/a.cu.prehip").startswith(b"#include <cuda.h>") and b"hipFree" in get(f"{tree}/a.cu"),
+         "--inplace changes the file and keeps it as .prehip", err)
+    t.ok(not os.path.exists(f"{tree}/sub/plain.cpp.prehip"), "--inplace leaves an unchanged file without a .prehip")
+    before = os.stat(f"{tree}/a.cu").st_ino
+    rc, out, err = run("translate", "--inplace", "tree")
+    t.ok(rc == 0 and b"hipFree" in get(f"{tree}/a.cu") and before, "--inplace again starts from the .prehip")
+    put("tree2/main.cu", '#include "lib.h"\nint x;\n')
+    put("tree2/lib.h", '#include "deep.h"\n')
+    put("tree2/deep.h", "cudaError_t e;\n")
+    rc, out, err = run("translate", "--closure", "--diff", "tree2/main.cu")
+    t.ok(b"b/tree2/deep.h" in out, "--closure translates the headers that a file includes", out)
+    put("db/compile_commands.json", json.dumps([{"directory": f"{work}/tree2", "file": "main.cu", "command": "nvcc main.cu"}]))
+    rc, out, err = run("translate", "--database", "db")
+    t.ok(rc == 0 and b"int x;" in out, "the files of compile_commands.json are translated", err)
+
+
+def hipify():
+    put("h.cu", "#include <cuda.h>\ncudaFree(p); cudaGLMapBufferObject(p, b);\nk<<<1, 2>>>(p);\n")
+    rc, out, err = run("-hip-kernel-execution-syntax", "h.cu", tool=HIPIFY)
+    t.ok(rc == 0 and b"hipLaunchKernelGGL(k, dim3(1), dim3(2), 0, 0, p);" in out, "hipify-perl's options work with one dash", out)
+    t.ok("h.cu:2:14: warning: cudaGLMapBufferObject" in err, "a name without counterpart is a warning with its place", err)
+    rc, out, err = run("-examine", "-quiet-warnings", "h.cu", tool=HIPIFY)
+    t.ok(out == b"" and "[HIPIFY] info: file 'h.cu' statistics:\n  CONVERTED refs count: 3\n" in err and
+         "  cudaFree => hipFree: 1\n" in err, "-examine prints hipify's statistics and no file", err)
+    rc, out, err = run("-o=h.hip", "h.cu", tool=HIPIFY)
+    t.ok(rc == 0 and b"hipFree" in get(f"{work}/h.hip"), "-o=FILE writes the file", err)
+    rc, out, err = run("--print-stats-csv", "--no-output", "h.cu", "--", "-std=c++17", "-DX", tool=HIPIFY)
+    t.ok(rc == 0 and b"CONVERTED refs count;3" in get(f"{work}/h.cu.csv"), "--print-stats-csv writes FILE.csv; what follows -- is ignored", err)
+    os.symlink(STARPORT, f"{work}/hipify-perl")
+    rc, out, err = run("h.cu", tool=f"{work}/hipify-perl")
+    t.ok(rc == 0 and b"hipFree" in out, "starport called hipify-perl behaves like it", err)
+    rc, out, err = run("-no-such-thing", "h.cu", tool=HIPIFY)
+    t.ok(rc == 2 and err.count("\n") == 1, "an unknown option is one line and exit status 2", err)
+
+
+def refused(name, args, rc_want, *words):
+    rc, out, err = run(*args)
+    t.ok(rc == rc_want and out == b"" and err.count("\n") == 1 and all(w in err for w in words), name, f"rc {rc}\n{err}{out!r}")
+
+
+def bad_input():
+    refused("a missing file is one line and exit status 3", ["translate", "nothing.cu"], 3, "nothing.cu", "no such file")
+    os.makedirs(f"{work}/empty", exist_ok=True)
+    refused("a directory without sources says so", ["translate", "--o-dir", "x", "empty"], 3, "empty", "no CUDA")
+    put("nul.cu", b"int a;\0cudaFree")
+    refused("a file with NUL bytes is refused", ["translate", "nul.cu"], 3, "nul.cu", "NUL byte at offset 6")
+    for name, text in (("comment", "int a; /* cudaFree"), ("string", 'R"(cudaFree'), ("launch", "k<<<1, 2>>;\n")):
+        path = put(f"open_{name}.cu", text)
+        refused(f"an unterminated {name} is one line and the file is left alone", ["translate", "-q", "--inplace", path], 3, f"open_{name}.cu:1:")
+        t.equal(get(path), text.encode(), f"the file with the unterminated {name} is untouched")
+    path = put("over.cu", "cudaFree(p);\n")
+    refused("output over the input needs --inplace", ["translate", "-o", path, path], 3, "--inplace")
+    refused("the same through --o-dir", ["translate", "--o-dir", work, path], 3, "--inplace")
+    refused("an unknown option is a usage error", ["translate", "--nonsense", path], 2, "--nonsense")
+    refused("an unknown ROCm version is a usage error", ["translate", "--rocm", "new", path], 2, "--rocm")
+    refused("an unknown launch syntax is a usage error", ["translate", "--launch", "x", path], 2, "--launch")
+    refused("two places for the output are a usage error", ["translate", "-o", "y", "--inplace", path], 2, "exclude")
+    os.symlink("loop2", f"{work}/loop1")
+    os.symlink("loop1", f"{work}/loop2")
+    refused("a loop of symbolic links is one line", ["translate", "loop1"], 3, "loop1")
+    big = put("big.cu", "")
+    os.truncate(big, (1 << 30) + 1)
+    refused("a file over 1 GiB is refused", ["translate", "big.cu"], 3, "1 GiB")
+    refused("a device is refused", ["translate", "/dev/null"], 3, "not a regular file")
+    refused("an unknown API is one line", ["api", "cudaNothing"], 3, "cudaNothing")
+    if os.getuid() != 0:
+        put("ro/a.cu", "cudaFree(p);\n")
+        os.chmod(f"{work}/ro", stat.S_IRUSR | stat.S_IXUSR)
+        refused("a read-only tree is one line", ["translate", "--inplace", "ro"], 3, "no permission")
+        os.chmod(f"{work}/ro", stat.S_IRWXU)
+    odd = put("latin1.cu", b"// \xe9\xff\xfe\r\ncudaFree(p); // \xa0\r\n")
+    rc, out, err = run("translate", "--no-fix=all", odd)
+    t.equal(out, b"#include <hip/hip_runtime.h>\r\n// \xe9\xff\xfe\r\nhipFree(p); // \xa0\r\n", "any encoding and CR LF are kept")
+
+
+def links():
+    p = subprocess.run(["ldd", STARPORT], stdout=subprocess.PIPE, text=True)
+    names = [line.split()[0] for line in p.stdout.splitlines()]
+    if "asan" in p.stdout:
+        t.skip("starport links libc only", "a sanitizer build")
+        return
+    t.ok(all(n.startswith(("linux-vdso", "libc.so", "/lib64/ld-linux", "/lib/ld-linux")) for n in names), "starport links libc only", p.stdout)
+
+
+def api():
+    rc, out, err = run("api", "cudaMemcpyToSymbol")
+    text = out.decode()
+    t.ok(rc == 0 and "hipMemcpyToSymbol" in text and "HIP_SYMBOL" in text and "HIP since" in text, "api explains targets, versions and argument rules", text)
+
+
+for step in (golden, trees, hipify, bad_input, links, api):
+    t.run(f"{step.__name__} runs", step)
+shutil.rmtree(work)
+t.done()
