@@ -157,6 +157,7 @@ static void read_macros(struct hz *h)
 void hz_open(struct hz *h, struct source *s, const struct hazard_opts *o, struct findings *f)
 {
     *h = (struct hz){.s = s, .l = &s->lex, .o = o, .f = f};
+    h->outside = sl_alloc(sizeof(*h->outside));
     h->t = sl_alloc((s->lex.n + 1) * sizeof(*h->t));
     for (size_t i = 0; i < s->lex.n; i++)
         if (s->lex.v[i].kind != LEX_COMMENT)
@@ -179,6 +180,9 @@ void hz_close(struct hz *h)
     free(h->macro);
     sl_map_free(&h->decls);
     sl_map_free(&h->macros);
+    sl_map_free(&h->names);
+    sl_map_free(h->outside);
+    free(h->outside);
 }
 
 const struct hz_func *hz_func_at(const struct hz *h, uint32_t i)
@@ -224,13 +228,7 @@ bool hz_user_function(const struct hz *h, uint32_t i)
     const struct hz_macro *m = hz_macro_of(h, i);
     if (m && m->function)
         return true;
-    for (size_t k = 0; k < h->n_fn; k++) {
-        uint32_t name = h->fn[k].name;
-        if (name != HZ_NONE && hz_len(h, name) == hz_len(h, i) &&
-            memcmp(hz_text(h, name), hz_text(h, i), hz_len(h, i)) == 0)
-            return true;
-    }
-    return false;
+    return hz_ident(h, i) && sl_map_get(&h->names, hz_text(h, i), hz_len(h, i));
 }
 
 bool hz_number_value(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits)

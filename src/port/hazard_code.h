@@ -78,6 +78,8 @@ struct hz {
     struct hz_macro *macro;
     size_t n_macro, cap_macro;
     struct sl_map decls, macros; /* name -> index + 1 */
+    struct sl_map names;         /* of functions -> any */
+    struct sl_map *outside;      /* name asked of local headers -> answer; see hz_outside */
     bool warp_ops;               /* any warp operation in the file */
     bool warp_size;              /* reads the builtin warpSize */
 };

@@ -122,6 +122,8 @@ static uint32_t read_function(struct hz *h, uint32_t i)
         h->fn = sl_realloc(h->fn, h->cap_fn * sizeof(*h->fn));
     }
     h->fn[h->n_fn++] = f;
+    if (f.name != HZ_NONE)
+        *sl_map_put(&h->names, hz_text(h, f.name), hz_len(h, f.name)) = h;
     return j + 1;
 }
 

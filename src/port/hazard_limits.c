@@ -59,27 +59,29 @@ static int64_t array_bytes(const struct hz *h, const struct hz_decl *d)
     return total;
 }
 
+/* Declarations come in the order of the text, so those of one function stand together. */
 static void static_shared(struct hz *h)
 {
-    for (size_t f = 0; f < h->n_fn; f++) {
-        int64_t sum = 0;
-        uint32_t last = HZ_NONE;
-        for (size_t k = 0; k < h->n_decl; k++) {
-            const struct hz_decl *d = &h->decl[k];
-            if (!d->shared || !d->array || d->name < h->fn[f].open || d->name > h->fn[f].close)
-                continue;
-            int64_t n = array_bytes(h, d);
-            if (n) {
-                sum += n;
-                last = d->name;
-            }
-        }
-        if (last == HZ_NONE || sum <= LDS_BYTES)
+    const struct hz_func *of = NULL;
+    int64_t sum = 0;
+    uint32_t last = HZ_NONE;
+    for (size_t k = 0; k <= h->n_decl; k++) {
+        const struct hz_decl *d = k < h->n_decl ? &h->decl[k] : NULL;
+        if (d && (!d->shared || !d->array))
             continue;
-        struct finding *d = hz_report(h, HZ_S1, last, last + 1);
-        if (d)
-            d->what = sl_arena_printf(&h->f->arena, "%lld bytes of shared memory in this kernel",
-                                      (long long)sum);
+        const struct hz_func *f = d ? hz_func_at(h, d->name) : NULL;
+        if (f != of || !d) {
+            struct finding *found =
+                of && sum > LDS_BYTES ? hz_report(h, HZ_S1, last, last + 1) : NULL;
+            if (found)
+                found->what = sl_arena_printf(
+                    &h->f->arena, "%lld bytes of shared memory in this kernel", (long long)sum);
+            of = f;
+            sum = 0;
+        }
+        int64_t n = d && f ? array_bytes(h, d) : 0;
+        sum += n;
+        last = n ? d->name : last;
     }
 }
 

@@ -70,11 +70,17 @@ static void search_includes(struct search *q, const struct source *s, int depth)
 
 bool hz_outside(const struct hz *h, uint32_t i, uint64_t *ret, int *ret_bits)
 {
-    struct search q = {.name = hz_text(h, i), .n = hz_len(h, i)};
     if (h->s->path[0] == 0 || sl_streq(h->s->path, "-"))
         return false;
-    search_includes(&q, h->s, 0);
-    *ret = q.value;
-    *ret_bits = q.bits;
-    return q.found;
+    void **slot = sl_map_put(h->outside, hz_text(h, i), hz_len(h, i));
+    struct search *q = *slot;
+    if (!q) {
+        *slot = q = sl_arena_alloc(&h->f->arena, sizeof(*q));
+        q->name = hz_text(h, i);
+        q->n = hz_len(h, i);
+        search_includes(q, h->s, 0);
+    }
+    *ret = q->value;
+    *ret_bits = q->bits;
+    return q->found;
 }
