@@ -119,6 +119,9 @@ for args, word, what in (
         (["compare", "--file", SEED, f"8x{a['model']}:-1h"], "-1h", "a negative duration is refused"),
         (["price", "list", "--file", "/nonexistent.csv"], "/nonexistent.csv", "a file that is not there is named"),
         (["price", "list", "--model", "No Such Card"], "No Such Card", "price list of an unknown model says so"),
+        (["wallet"], "show, ledger, topup", "a command that needs a second word lists them"),
+        (["bill", "frob"], "show, export, verify", "a wrong second word too"),
+        (["help", "node"], "list, show", "and help"),
         (["price", "list", "--frob"], "--frob", "an unknown option is named")):
     p = starlease(*args)
     t.ok(p.returncode in (1, 2, 4) and word in p.stderr and p.stderr.count("\n") == 1, what + ", in one line", f"{p.returncode}: {p.stderr}")

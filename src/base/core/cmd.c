@@ -145,6 +145,21 @@ static bool is_group(const struct cmd_program *prog, const char *word)
     return false;
 }
 
+/* "wallet" alone, or with a second word that is none of its own: names the second words. */
+static int group_usage(const struct cmd_program *prog, const char *word)
+{
+    size_t n = strlen(word);
+    const char *comma = "";
+    fprintf(stderr, "%s: %s needs one of: ", prog->name, word);
+    for (const struct cmd_verb *v = prog->verbs; v->name; v++)
+        if (strncmp(v->name, word, n) == 0 && v->name[n] == ' ' && !v->hidden) {
+            fprintf(stderr, "%s%s", comma, v->name + n + 1);
+            comma = ", ";
+        }
+    fprintf(stderr, "; see `%s --help`\n", prog->name);
+    return 2;
+}
+
 static void verb_take(struct parse *p, const struct cmd_verb *v, int words)
 {
     p->verb = v;
@@ -178,6 +193,8 @@ static int parse_all(struct parse *p, int argc, char **argv)
             continue;
         int words = 0;
         const struct cmd_verb *v = verb_find(p->prog, p->argc, p->argv, &words);
+        if (!v && is_group(p->prog, p->argv[0]))
+            return group_usage(p->prog, p->argv[0]);
         if (!v)
             return usage(p->prog, "unknown command", argv[i]);
         verb_take(p, v, words);
@@ -191,6 +208,8 @@ static int run_help(struct parse *p)
     if (!v && p->argc > 1) {
         int words;
         v = verb_find(p->prog, p->argc - 1, p->argv + 1, &words);
+        if (!v && is_group(p->prog, p->argv[1]))
+            return group_usage(p->prog, p->argv[1]);
         if (!v)
             return usage(p->prog, "unknown command", p->argv[1]);
     }
