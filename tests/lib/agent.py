@@ -10,6 +10,7 @@ import http.server
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -240,19 +241,20 @@ def footprint(a):
     def listing(*cmd):
         return subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.splitlines()
 
-    groups, processes, spaces = [], [], 0
+    groups, processes = [], []
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         groups += [os.path.join(top, d) for d in dirs if os.path.basename(top) == "starlease" and len(d) == 5]
     with open("/proc/self/mounts") as f:
-        mounts = [line for line in f.read().splitlines() if a.dir in line or "starlease" in line]
+        mounts = [line for line in f.read().splitlines() if a.dir in line]
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as f:
                 line = f.read()
-            user = os.stat(f"/proc/{pid}").st_uid
+            with open(f"/proc/{pid}/cgroup") as f:
+                ours = re.search(r"/starlease/lea_.$", f.read(), re.M)
         except OSError:
             continue
-        if line and (b"--supervise" in line and a.dir.encode() in line or 1048576 <= user < 1048576 + 16 * 65536):
+        if line and (b"--supervise" in line and a.dir.encode() in line or ours):
             processes.append(line.replace(b"\0", b" ").decode(errors="replace"))
     return {"mounts": mounts, "loops": [line for line in listing("losetup", "-a") if a.dir in line],
             "netns": listing("ip", "netns", "list"), "links": sorted(w.split()[0] for w in listing("ip", "-br", "link") if a.bridge in w),
