@@ -185,7 +185,7 @@ struct making {
     const char *account, *model;
     int64_t gpus;
     char id[ID_TEXT];
-    const char *quote;
+    const char *quote, *name;
 };
 
 static int quote(struct db_c *c, void *arg, struct sl_err *err)
@@ -203,7 +203,7 @@ static int create(struct db_c *c, void *arg, struct sl_err *err)
 {
     struct making *m = arg;
     SL_AUTO_ARENA struct sl_arena a = {0};
-    struct lease_want lw = {.quote = m->quote};
+    struct lease_want lw = {.quote = m->quote, .name = m->name};
     return lease_create(c, &m->w->s, m->account, &lw, &a, m->id, err);
 }
 
@@ -220,7 +220,13 @@ int world_quote(struct world *w, const char *account, const char *model, int64_t
 int world_lease_from(struct world *w, const char *account, const char *quote_id,
                      char ret_id[ID_TEXT], struct sl_err *err)
 {
-    struct making m = {.w = w, .account = account, .quote = quote_id};
+    return world_lease_named(w, account, quote_id, NULL, ret_id, err);
+}
+
+int world_lease_named(struct world *w, const char *account, const char *quote_id, const char *name,
+                      char ret_id[ID_TEXT], struct sl_err *err)
+{
+    struct making m = {.w = w, .account = account, .quote = quote_id, .name = name};
     if (db_write(w->s.db, create, &m, err) < 0)
         return -1;
     memcpy(ret_id, m.id, ID_TEXT);

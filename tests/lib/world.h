@@ -45,6 +45,8 @@ int world_quote(struct world *w, const char *account, const char *model, int64_t
 /* Create from a quote: the transaction of POST /v1/leases. */
 int world_lease_from(struct world *w, const char *account, const char *quote, char ret_id[ID_TEXT],
                      struct sl_err *err);
+int world_lease_named(struct world *w, const char *account, const char *quote, const char *name,
+                      char ret_id[ID_TEXT], struct sl_err *err);
 /* Closes and opens the same store again, without setting anything up. */
 void world_reopen(struct world *w, bool writer_thread);
 /* Quote and create in one transaction. */

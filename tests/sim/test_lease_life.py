@@ -4,7 +4,9 @@
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+for folder in ("lib", "api"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
+from checked import checked  # noqa: E402
 from fleet import Fleet, add_key, launch, nodes, pages, reach  # noqa: E402
 from starlease import Server  # noqa: E402
 from tap import Tap, wait_for  # noqa: E402
@@ -18,9 +20,9 @@ def idle(op):
 
 
 with Server(conf=CONF) as s, Fleet(s, nodes=2) as f:
-    op = s.operator()
+    op = checked(s.operator())  # every answer is held against the OpenAPI document
     f.enrol(op)
-    ann = s.renter("ann@example.com")
+    ann = checked(s.renter("ann@example.com"))
     add_key(ann)
 
     lease = launch(ann, gpus=2, name="train")
@@ -67,6 +69,11 @@ with Server(conf=CONF) as s, Fleet(s, nodes=2) as f:
     for path, method in (("", "GET"), ("/stop", "POST"), ("/start", "POST"), ("", "DELETE"), ("/logs", "GET")):
         status, _ = bob.call(method, f"/v1/leases/{lease['id']}{path}", {} if method == "POST" else None)
         t.equal(status, 404, f"another account's instance does not exist: {method} {path or '/'}")
+
+    t.ok(ann.must("GET", "/v1/operations?ref=" + lease["id"])["items"], "what was done for it can be looked up")
+    t.ok("prints nothing" in ann.must("GET", f"/v1/leases/{lease['id']}/logs")["text"], "its output can be read")
+    t.ok(ann.must("GET", "/v1/images")["items"][0]["digest"].startswith("sha256:"), "images have digests")
+    t.equal(len(ann.must("GET", "/v1/leases?state=released")["items"]), 1, "instances can be listed by state")
 
     lost = launch(ann, gpus=1, name="lost")
     reach(ann, lost, "running")

@@ -86,6 +86,10 @@ static int do_start(struct db_c *c, struct act *a, const struct lease *l, struct
 {
     return lease_start(c, &w.s, l, "acc", e);
 }
+static int do_top_up(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
+{
+    return wallet_topup(c, &w.s, l->account_id, 2200000, "test", "more", e);
+}
 static int do_release(struct db_c *c, struct act *a, const struct lease *l, struct sl_err *e)
 {
     return lease_release(c, &w.s, l, "acc", e);
@@ -374,6 +378,139 @@ static void a_quota_names_what_is_in_use(void **state)
     assert_int_equal(err.code, SL_QUOTA);
     assert_string_equal(err.field, "gpus");
     assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM lease"), 1);
+    lease_of(0, 1); /* up to the quota, not one less */
+}
+
+struct taking {
+    uint64_t mask;
+    const char *account;
+    int (*fn)(struct db_c *c, struct taking *k, struct sl_err *err);
+};
+static int take_tx(struct db_c *c, void *arg, struct sl_err *e)
+{
+    struct taking *k = arg;
+    return k->fn(c, k, e);
+}
+static int take(struct db_c *c, struct taking *k, struct sl_err *e)
+{
+    return node_take(c, &w.s, "n00001", k->account, k->mask, e);
+}
+static int give_back(struct db_c *c, struct taking *k, struct sl_err *e)
+{
+    return node_give_back(c, &w.s, "n00001", k->mask, "", e);
+}
+static int cleaned(struct db_c *c, struct taking *k, struct sl_err *e)
+{
+    return node_cleaned(c, &w.s, "n00001", k->mask, e);
+}
+
+static void cards_move_only_between_the_states_they_are_in(void **state)
+{
+    const char *id = lease_of(0, 2); /* cards 0 and 1 */
+    struct taking k = {2, w.account[0], take};
+    assert_int_equal(db_write(w.s.db, take_tx, &k, &err), -1); /* leased already */
+    k = (struct taking){4, w.account[1], take};
+    assert_int_equal(db_write(w.s.db, take_tx, &k, &err), -1); /* another account's node */
+    k = (struct taking){4, NULL, give_back};
+    assert_int_equal(db_write(w.s.db, take_tx, &k, &err), -1); /* free, not leased */
+    k = (struct taking){1, NULL, cleaned};
+    assert_int_equal(db_write(w.s.db, take_tx, &k, &err), -1); /* leased, not waiting for a wipe */
+    must(act(id, do_stop));
+    must(act(id, do_gone));
+    k = (struct taking){1, w.account[0], take};
+    assert_int_equal(db_write(w.s.db, take_tx, &k, &err), -1); /* not clean yet */
+    assert_int_equal(world_number(&w, "SELECT free_cards FROM node WHERE name = 'n00001'"), 6);
+}
+
+static void a_restart_waits_while_its_node_serves_another_account(void **state)
+{
+    const char *a = lease_of(0, 1);
+    must(world_report(&w, a, 1, "ready", NULL, &err));
+    must(act(a, do_stop));
+    must(act(a, do_gone));
+    must(act(a, do_clean));
+    lease_of(1, 1); /* now holds n00001 */
+    assert_int_equal(act(a, do_start), -1);
+    assert_int_equal(err.code, SL_NO_CAPACITY);
+    state_is(a, LEASE_STOPPED);
+    assert_int_equal(world_get(&w, a).epoch, 1);
+}
+
+static void a_slot_is_used_again_only_after_the_release(void **state)
+{
+    const char *a = lease_of(0, 1), *b = lease_of(0, 1);
+    assert_int_equal(world_get(&w, b).slot, 1);
+    must(world_report(&w, a, 1, "ready", NULL, &err));
+    must(act(a, do_stop));
+    must(act(a, do_gone));
+    assert_int_equal(world_get(&w, lease_of(0, 1)).slot, 2); /* a keeps its port while stopped */
+    must(act(a, do_release));
+    assert_int_equal(world_get(&w, lease_of(0, 1)).slot, 0);
+}
+
+static void a_name_is_taken_until_its_instance_is_over(void **state)
+{
+    char quote[2][ID_TEXT], id[ID_TEXT];
+    const char *a = lease_of(0, 1);
+    world_exec(&w, "UPDATE lease SET name = 'train'");
+    for (int i = 0; i < 2; i++)
+        must(world_quote(&w, w.account[0], "MI300X", 1, quote[i], &err));
+    assert_int_equal(world_lease_named(&w, w.account[0], quote[0], "train", id, &err), -1);
+    assert_int_equal(err.code, SL_CONFLICT);
+    assert_string_equal(err.field, "name");
+    assert_int_equal(world_lease_named(&w, w.account[0], quote[0], "Bad Name", id, &err), -1);
+    assert_int_equal(err.code, SL_INVALID);
+    must(act(a, do_stop));
+    must(act(a, do_gone));
+    must(act(a, do_release));
+    must(world_lease_named(&w, w.account[0], quote[1], "train", id, &err));
+}
+
+static void a_quote_starts_one_instance(void **state)
+{
+    char quote[ID_TEXT], id[ID_TEXT];
+    must(world_quote(&w, w.account[0], "MI300X", 1, quote, &err));
+    must(world_lease_from(&w, w.account[0], quote, id, &err));
+    assert_int_equal(world_lease_from(&w, w.account[0], quote, id, &err), -1);
+    assert_int_equal(err.code, SL_CONFLICT);
+    must(world_quote(&w, w.account[0], "MI300X", 1, quote, &err));
+    assert_int_equal(world_lease_from(&w, w.account[1], quote, id, &err), -1);
+    world_pass(&w, w.s.conf.quote_ttl_s + 1);
+    assert_int_equal(world_lease_from(&w, w.account[0], quote, id, &err), -1);
+    assert_int_equal(err.code, SL_CONFLICT);
+}
+
+static void no_money_leaves_no_trace(void **state)
+{
+    char id[ID_TEXT];
+    world_close(&w);
+    world_open(
+        &w, &(struct world_options){.nodes = 1, .cards = 8, .accounts = 2, .topup_micro = 100000});
+    assert_int_equal(world_lease(&w, w.account[0], "MI300X", 8, id, &err), -1);
+    assert_int_equal(err.code, SL_NO_CREDIT);
+    assert_int_equal(world_number(&w, "SELECT free_cards FROM node"), 8);
+    assert_int_equal(world_number(&w, "SELECT (SELECT COUNT(*) FROM lease) + (SELECT COUNT(*) FROM "
+                                      "volume) + (SELECT COUNT(*) FROM operation)"),
+                     0);
+}
+
+static void a_top_up_near_the_end_keeps_it_running(void **state)
+{
+    world_close(&w);
+    world_open(
+        &w, &(struct world_options){.nodes = 1, .cards = 8, .accounts = 2, .topup_micro = 2200000});
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    run_until(id, 3580, 10);
+    state_is(id, LEASE_RUNNING);
+    struct act top_up = {id, do_top_up, 0};
+    must(db_write(w.s.db, act_tx, &top_up, &err));
+    SL_AUTO_BUF struct sl_buf answer = SL_BUF(4096);
+    must(world_report(&w, id, 1, "heartbeat", &answer, &err));
+    run_until(id, 600, 10);
+    state_is(id, LEASE_RUNNING);
+    must(act(id, do_stop));
+    assert_int_equal(cost_of(id), money_charge(2200000, 4180));
 }
 
 /* ---- races ---- */
@@ -431,6 +568,13 @@ int main(void)
         T(an_exit_ends_billing_at_its_report),
         T(heartbeats_are_kept_by_the_minute),
         T(a_quota_names_what_is_in_use),
+        T(cards_move_only_between_the_states_they_are_in),
+        T(a_restart_waits_while_its_node_serves_another_account),
+        T(a_slot_is_used_again_only_after_the_release),
+        T(a_name_is_taken_until_its_instance_is_over),
+        T(a_quote_starts_one_instance),
+        T(no_money_leaves_no_trace),
+        T(a_top_up_near_the_end_keeps_it_running),
         T(two_hundred_creates_for_the_last_card_give_one_lease),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
