@@ -156,3 +156,18 @@ int bill_verify_main(const void *globals, const void *opts, int argc, char **arg
 {
     return cli_run(bill_verify_, globals, opts, argc, argv);
 }
+
+static int bill_csv_(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
+{
+    SL_AUTO_BUF struct sl_buf text = SL_BUF(BILL_MAX), csv = SL_BUF(BILL_MAX);
+    if (file_read(argv[0], BILL_MAX, &text, err) < 0 ||
+        bill_csv(sl_buf_str(&text), text.n, &csv, err) < 0)
+        return -1;
+    fwrite(csv.p, 1, csv.n, stdout);
+    return 0;
+}
+
+int bill_csv_main(const void *globals, const void *opts, int argc, char **argv)
+{
+    return cli_run(bill_csv_, globals, opts, argc, argv);
+}

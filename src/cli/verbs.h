@@ -139,6 +139,7 @@ VERB_MAIN(wallet_topup);
 VERB_MAIN(bill_show);
 VERB_MAIN(bill_export);
 VERB_MAIN(bill_verify);
+VERB_MAIN(bill_csv);
 
 /* node.c: nodes, audit */
 struct enrol_args {

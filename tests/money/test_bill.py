@@ -85,6 +85,9 @@ try:
         with open(f"{home}/late.json", encoding="utf-8") as f:
             late = json.load(f)
         s = late["statement"]
+        p = run(f"{BUILD}/starlease", "bill", "csv", f"{home}/late.json")
+        with open(f"{home}/late.csv", "w", encoding="utf-8") as f:
+            f.write(p.stdout)
         p = run("awk", "-f", f"{HERE}/recompute.awk", f"{home}/late.csv")
         counted += len(s["lines"])
         t.equal(p.stdout.strip(), f"{len(s['lines'])} lines, {s['total_charge_micro']}",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * money_story DIR SEED: some random days of one account on the server's own code, and what a renter
- * would have of them: early.json and late.json (statements), late.csv, key (the control plane's).
+ * would have of them: early.json and late.json (statements), key (the control plane's).
  * For tests/money, which recomputes all of it with other tools.
  */
 #include "money_world.h"
@@ -20,14 +20,9 @@ static void save(const char *dir, const char *name, const struct sl_buf *b)
 
 static void save_statement(struct world *w, const char *account, const char *dir, const char *name)
 {
-    SL_AUTO_BUF struct sl_buf b = SL_BUF(BILL_MAX), csv = SL_BUF(BILL_MAX);
-    struct sl_err err = {0};
-    char csv_name[64];
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(BILL_MAX);
     DO(w, .kind = OP_STATEMENT, .account = account, .buf = &b);
     save(dir, name, &b);
-    SL_ASSERT(bill_csv(b.p, b.n, &csv, &err) == 0);
-    snprintf(csv_name, sizeof csv_name, "%.*s.csv", (int)(strchr(name, '.') - name), name);
-    save(dir, csv_name, &csv);
 }
 
 struct live {

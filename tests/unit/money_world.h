@@ -98,7 +98,6 @@ static struct world *world_open(uint64_t seed, bool inline_writes)
 {
     struct world *w = sl_alloc(sizeof *w);
     struct sl_err err = {0};
-    SL_AUTO_ARENA struct sl_arena arena = {0};
     w->env = (struct env){world_now, world_now, world_bytes, NULL};
     w->random = seed;
     w->now_us = T0;

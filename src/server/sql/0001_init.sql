@@ -51,9 +51,6 @@ CREATE TABLE price_version (
   currency TEXT NOT NULL, unit TEXT NOT NULL CHECK (unit = 'gpu_hour'), memory_gb_told BIGINT NOT NULL,
   frameworks TEXT NOT NULL, note TEXT NOT NULL, source TEXT NOT NULL, effective_us BIGINT NOT NULL,
   created_us BIGINT NOT NULL, UNIQUE (model, currency, effective_us));
-CREATE TABLE fx_rate (
-  base TEXT NOT NULL, quote TEXT NOT NULL, day TEXT NOT NULL, rate_micro BIGINT NOT NULL, source TEXT NOT NULL,
-  PRIMARY KEY (base, quote, day));
 CREATE TABLE quote (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), model TEXT NOT NULL,
   gpus BIGINT NOT NULL, image TEXT NOT NULL, disk_gb BIGINT NOT NULL, price_version_id TEXT NOT NULL REFERENCES price_version(id),
@@ -154,8 +151,6 @@ CREATE INDEX event_ref ON event(ref, seq);
 CREATE TABLE idempotency (
   account_id TEXT NOT NULL, key TEXT NOT NULL, request_hash TEXT NOT NULL, status BIGINT NOT NULL, body TEXT NOT NULL,
   created_us BIGINT NOT NULL, PRIMARY KEY (account_id, key));
-CREATE TABLE statement (
-  id TEXT PRIMARY KEY, account_id TEXT NOT NULL, from_us BIGINT NOT NULL, to_us BIGINT NOT NULL, sha256 TEXT NOT NULL, created_us BIGINT NOT NULL);
 CREATE TABLE certificate (
   id TEXT PRIMARY KEY, node_name TEXT NOT NULL, lease_id TEXT NOT NULL, gpu_mask BIGINT NOT NULL, result TEXT NOT NULL, emulated BIGINT NOT NULL,
   body TEXT NOT NULL, signature TEXT NOT NULL, created_us BIGINT NOT NULL);
