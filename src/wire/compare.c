@@ -14,7 +14,7 @@ int fx_parse(const char *text, struct fx *ret, struct sl_err *err)
     if (!slash || slash - text != 3 || !equals || equals - slash != 4 || !at || at < equals ||
         (size_t)(at - equals) > sizeof rate || strlen(at + 1) >= sizeof ret->day)
         return sl_fail_at(err, SL_INVALID, "fx",
-                          "fx: \"%.60s\" is not a dated rate; write USD/CNY=7.217@2026-11-30",
+                          "fx: \"%.60s\" is not a dated rate; write USD/CNY=7.10@2026-11-30",
                           text);
     snprintf(ret->base, sizeof ret->base, "%.3s", text);
     snprintf(ret->quote, sizeof ret->quote, "%.3s", slash + 1);

@@ -4,7 +4,7 @@
  * currencies needs a dated exchange rate, else it is refused.
  *
  *     starlease compare --file prices/seed.csv '8xMI300X:24h' '8xH100 SXM:24h' --fx
- * USD/CNY=7.217@2026-11-30
+ * USD/CNY=7.10@2026-11-30
  *
  * A job is NxMODEL[@OFFER]:DURATION; the offer is needed only where the file has several for the
  * model.
@@ -43,7 +43,7 @@ struct compare_result {
     char refusal[400];
 };
 
-/* "USD/CNY=7.217@2026-11-30"; the date is required. */
+/* "USD/CNY=7.10@2026-11-30"; the date is required. */
 int fx_parse(const char *text, struct fx *ret, struct sl_err *err);
 int job_parse(const char *text, struct sl_arena *arena, struct job *ret, struct sl_err *err);
 /* rows may come from a file or from the API. SL_NOT_FOUND names models that exist; several offers
