@@ -22,18 +22,47 @@ enum {
     C_HASH,
     C_BACK
 };
-enum { C_IN_WORD = 0x80 };
+enum { C_IN_WORD = 0x80, C_SECOND = 0x40 /* may be the second byte of a punctuator */ };
 
 #define C_W (C_WORD | C_IN_WORD)
 #define C_N (C_DIGIT | C_IN_WORD)
 static const uint8_t class_of[256] = {
-    ['\t'] = C_SPACE, ['\v'] = C_SPACE,   ['\f'] = C_SPACE,      ['\r'] = C_SPACE,
-    [' '] = C_SPACE,  ['\n'] = C_NEWLINE, ['a' ... 'z'] = C_W,   ['A' ... 'Z'] = C_W,
-    ['_'] = C_W,      ['$'] = C_W,        [0x80 ... 0xff] = C_W, ['0' ... '9'] = C_N,
-    ['.'] = C_DOT,    ['"'] = C_QUOTE,    ['\''] = C_APOS,       ['/'] = C_SLASH,
-    ['#'] = C_HASH,   ['\\'] = C_BACK,    ['('] = C_SINGLE,      [')'] = C_SINGLE,
-    ['['] = C_SINGLE, [']'] = C_SINGLE,   ['{'] = C_SINGLE,      ['}'] = C_SINGLE,
-    [';'] = C_SINGLE, [','] = C_SINGLE,   ['?'] = C_SINGLE,      ['~'] = C_SINGLE,
+    ['\t'] = C_SPACE,
+    ['\v'] = C_SPACE,
+    ['\f'] = C_SPACE,
+    ['\r'] = C_SPACE,
+    [' '] = C_SPACE,
+    ['\n'] = C_NEWLINE,
+    ['a' ... 'z'] = C_W,
+    ['A' ... 'Z'] = C_W,
+    ['_'] = C_W,
+    ['$'] = C_W,
+    [0x80 ... 0xff] = C_W,
+    ['0' ... '9'] = C_N,
+    ['.'] = C_DOT,
+    ['"'] = C_QUOTE,
+    ['\''] = C_APOS,
+    ['/'] = C_SLASH,
+    ['#'] = C_HASH | C_SECOND,
+    ['='] = C_OTHER | C_SECOND,
+    ['<'] = C_OTHER | C_SECOND,
+    ['>'] = C_OTHER | C_SECOND,
+    ['&'] = C_OTHER | C_SECOND,
+    ['|'] = C_OTHER | C_SECOND,
+    ['+'] = C_OTHER | C_SECOND,
+    ['-'] = C_OTHER | C_SECOND,
+    [':'] = C_OTHER | C_SECOND,
+    ['\\'] = C_BACK,
+    ['('] = C_SINGLE,
+    [')'] = C_SINGLE,
+    ['['] = C_SINGLE,
+    [']'] = C_SINGLE,
+    ['{'] = C_SINGLE,
+    ['}'] = C_SINGLE,
+    [';'] = C_SINGLE,
+    [','] = C_SINGLE,
+    ['?'] = C_SINGLE,
+    ['~'] = C_SINGLE,
 };
 
 struct run {
@@ -45,7 +74,7 @@ struct run {
 
 static inline uint8_t cls(unsigned char c)
 {
-    return class_of[c] & 0x7f;
+    return class_of[c] & 0x3f;
 }
 static inline bool in_word(unsigned char c)
 {
@@ -453,6 +482,12 @@ static size_t lex_other(struct run *r, size_t i, uint8_t c)
     }
 }
 
+/* A number of one digit goes on with byte c. */
+static inline bool number_goes_on(unsigned char c)
+{
+    return in_word(c) || c == '.' || c == '\'';
+}
+
 /* Words, single punctuators and white space, which are nearly everything, are done here with the
  * state in local variables; the rest by lex_other with the state in *r. */
 static void lex_all(struct run *r)
@@ -484,8 +519,14 @@ static void lex_all(struct run *r)
                 flags &= LEX_F_PP;
                 continue;
             }
-        } else if (c == C_SINGLE) {
+        } else if (c == C_SINGLE ||
+                   (c == C_OTHER && e < n && !(class_of[(unsigned char)p[e]] & C_SECOND))) {
             fill(&l->v[k++], p, i, e, LEX_PUNCT, (unsigned char)p[i], flags);
+            flags &= LEX_F_PP;
+            continue;
+        }
+        if (c == C_DIGIT && e < n && !number_goes_on((unsigned char)p[e])) {
+            fill(&l->v[k++], p, i, e, LEX_NUMBER, 0, flags);
             flags &= LEX_F_PP;
             continue;
         }
