@@ -2,11 +2,11 @@
 #include "port/files.h"
 #include "base/core/buf.h"
 #include "base/core/mem.h"
+#include "base/io/json.h"
 #include "port/source.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -146,10 +146,10 @@ void file_list_close(struct file_list *l, const char *const *include_dirs)
     }
 }
 
-static int add_entry(struct file_list *l, const json_t *entry, const struct file_rules *r)
+static int add_entry(struct file_list *l, const struct jr_val *entry, const struct file_rules *r)
 {
-    const char *file = json_string_value(json_object_get(entry, "file"));
-    const char *dir = json_string_value(json_object_get(entry, "directory"));
+    const char *file = jr_text(jr_get(entry, "file"), NULL);
+    const char *dir = jr_text(jr_get(entry, "directory"), NULL);
     if (!file)
         return -1;
     SL_AUTO_FREE char *path =
@@ -165,26 +165,22 @@ int file_list_database(struct file_list *l, const char *dir, const struct file_r
                        struct sl_err *err)
 {
     SL_AUTO_FREE char *path = sl_asprintf("%s/compile_commands.json", dir);
-    json_error_t why;
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return sl_fail(err, SL_NOT_FOUND,
-                       "%s: no such file; cmake writes it with "
-                       "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-                       path);
-    json_t *root = json_load_file(path, 0, &why);
-    if (!root)
-        return sl_fail(err, SL_INVALID, "%s:%d: %s", path, why.line, why.text);
-    size_t i;
-    json_t *entry;
-    int rc = json_is_array(root) ? 0 : -1;
-    json_array_foreach(root, i, entry)
-    {
-        if (add_entry(l, entry, r) < 0)
-            rc = -1;
-    }
-    json_decref(root);
-    return rc == 0 ? 0 : sl_fail(err, SL_INVALID, "%s: not a list of objects with \"file\"", path);
+    JR_AUTO_DOC struct jr_doc *doc = NULL;
+    struct source text; /* read like a source: size limit, no NUL */
+    struct sl_err why = {0};
+    if (source_read(&text, path, &why) < 0)
+        return why.code == SL_NOT_FOUND ? sl_fail(err, SL_NOT_FOUND,
+                                                  "%s: no such file; cmake writes it with "
+                                                  "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+                                                  path)
+                                        : sl_fail(err, why.code, "%s", why.msg);
+    int rc = jr_open(text.p, text.n, &doc, &why);
+    for (size_t i = 0; rc == 0 && i < jr_len(jr_root(doc)); i++)
+        rc = add_entry(l, jr_at(jr_root(doc), i), r);
+    source_free(&text);
+    return rc == 0 ? 0
+                   : sl_fail(err, SL_INVALID, "%s: not a list of objects with \"file\" (%s)", path,
+                             why.msg);
 }
 
 void file_list_free(struct file_list *l)
