@@ -32,7 +32,8 @@ static const struct cmd_verb verbs[] = {
                 "the system does not know is shown with its fingerprint; once trusted, only that "
                 "certificate is "
                 "accepted for the address. The key that signs statements is pinned."},
-    {"trial", "", "ask for the trial credit, once per verified person", NO_OPTS, trial_main, 0, 0},
+    {"trial", "", "ask for the trial credit, once per verified person",
+     OPTS(trial_opts, struct trial_args), trial_main, 0, 0},
     {"price list", "", "the price table", OPTS(price_opts, struct price_args), price_list_main, 0,
      0},
     {"compare", "NxMODEL:DURATION...", "what a job costs on several models",

@@ -29,11 +29,14 @@ struct login_args {
     int64_t days;
     bool token;
 };
+struct trial_args {
+    const char *kind, *value, *proof;
+};
 struct token_args {
     const char *scopes;
     int64_t days;
 };
-extern const struct cmd_opt signup_opts[], login_opts[], token_opts[];
+extern const struct cmd_opt signup_opts[], login_opts[], trial_opts[], token_opts[];
 VERB_MAIN(signup);
 VERB_MAIN(verify);
 VERB_MAIN(login);
