@@ -180,6 +180,12 @@ int lease_release(struct db_c *c, struct server *s, const struct lease *l, const
             err, SL_CONFLICT, "state",
             "instance %s is %s; stop it and wait until it is stopped, then release it", l->name,
             lease_sm.states[l->state].name);
+    if (l->gpu_mask)
+        return sl_fail_at(
+            err, SL_CONFLICT, "state",
+            "instance %s is stopped, but its node has not confirmed that nothing of it "
+            "remains; release it once the node answers",
+            l->name);
     if (move(c, s, l, LEASE_RELEASED, actor, "released by the renter", err) < 0)
         return -1;
     FAILPOINT("lease.released");

@@ -269,6 +269,55 @@ static void funds_that_end_stop_the_lease_and_keep_its_disk(void **state)
     assert_int_equal(err.code, SL_NO_CREDIT);
 }
 
+static void the_ticker_alone_stops_at_the_end_of_funds(void **state)
+{
+    world_close(&w);
+    world_open(
+        &w, &(struct world_options){.nodes = 1, .cards = 8, .accounts = 2, .topup_micro = 2200000});
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    run_until(id, 3590, 10);
+    must(ticker_once(&w.s, true, &err));
+    state_is(id, LEASE_RUNNING);
+    world_pass(&w, 10);
+    must(ticker_once(&w.s, false, &err));
+    state_is(id, LEASE_STOPPING);
+    assert_int_equal(cost_of(id), 2200000);
+}
+
+static void the_agent_hears_of_the_end_of_funds_at_once(void **state)
+{
+    SL_AUTO_BUF struct sl_buf answer = SL_BUF(4096);
+    world_close(&w);
+    world_open(
+        &w, &(struct world_options){.nodes = 1, .cards = 8, .accounts = 2, .topup_micro = 2200000});
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    run_until(id, 3590, 10);
+    world_pass(&w, 10);
+    must(world_report(&w, id, 1, "heartbeat", &answer, &err));
+    assert_non_null(strstr(sl_buf_str(&answer), "\"stop\":true"));
+    state_is(id, LEASE_STOPPING);
+}
+
+static void a_restart_that_fails_keeps_the_disk(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    must(act(id, do_stop));
+    must(act(id, do_gone));
+    must(act(id, do_clean));
+    must(act(id, do_start));
+    must(act(id, do_failed));
+    assert_int_equal(world_number(&w,
+                                  "SELECT COUNT(*) FROM operation WHERE kind = 'lease_stop' AND "
+                                  "payload LIKE '%true%'"),
+                     0);
+    must(act(id, do_gone));
+    state_is(id, LEASE_STOPPED);
+    assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM volume WHERE state = 'available'"), 1);
+}
+
 static void a_start_that_hangs_ends_at_its_deadline(void **state)
 {
     const char *id = lease_of(0, 1);
@@ -291,6 +340,8 @@ static void a_stop_that_hangs_frees_the_renter_but_not_the_cards(void **state)
     assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM node WHERE state = 'quarantined'"), 1);
     assert_int_equal(world_number(&w, "SELECT leased_mask FROM node WHERE name = 'n00001'"), 3);
     assert_int_equal(act(id, do_start), -1);
+    assert_int_equal(err.code, SL_CONFLICT);
+    assert_int_equal(act(id, do_release), -1);
     assert_int_equal(err.code, SL_CONFLICT);
     must(act(id, do_gone)); /* the node answers at last */
     assert_int_equal(world_number(&w, "SELECT leased_mask FROM node WHERE name = 'n00001'"), 0);
@@ -560,6 +611,9 @@ int main(void)
         T(three_failed_starts_quarantine_the_node),
         T(a_silent_host_is_billed_to_its_last_heartbeat),
         T(funds_that_end_stop_the_lease_and_keep_its_disk),
+        T(the_ticker_alone_stops_at_the_end_of_funds),
+        T(the_agent_hears_of_the_end_of_funds_at_once),
+        T(a_restart_that_fails_keeps_the_disk),
         T(a_start_that_hangs_ends_at_its_deadline),
         T(a_stop_that_hangs_frees_the_renter_but_not_the_cards),
         T(a_node_serves_one_account_at_a_time),
