@@ -12,7 +12,8 @@
 struct job {
     const struct file_item *file;
     struct sl_buf out; /* for stdout */
-    char *log;         /* for stderr */
+    FILE *log;         /* for stderr; a memory stream, opened when there is something to say */
+    char *log_text;
     size_t log_n;
     struct port_stats stats;
     bool failed, done;
@@ -40,14 +41,22 @@ char *run_renamed(const char *path)
     return sl_strdup(path);
 }
 
-static int log_error(FILE *log, const struct sl_err *err)
+static FILE *log_of(struct job *j)
 {
-    fprintf(log, "starport: %s\n", err->msg);
+    if (!j->log)
+        j->log = open_memstream(&j->log_text, &j->log_n);
+    SL_ASSERT(j->log);
+    return j->log;
+}
+
+static int log_error(struct job *j, const struct sl_err *err)
+{
+    fprintf(log_of(j), "starport: %s\n", err->msg);
     return -1;
 }
 
 /* Places that make the result untrustworthy, as errors. */
-static int check_open(struct source *s, const struct port_result *r, FILE *log)
+static int check_open(struct source *s, const struct port_result *r, struct job *j)
 {
     for (size_t i = 0; i < r->n_notes; i++) {
         const struct port_note *n = &r->notes[i];
@@ -56,8 +65,8 @@ static int check_open(struct source *s, const struct port_result *r, FILE *log)
             n->what != PORT_OPEN_STRING)
             continue;
         source_where(s, n->at, &line, &col);
-        fprintf(log, "starport: %s:%u:%u: %s; the file is left as it is\n", s->path, line, col,
-                port_what_text(n->what));
+        fprintf(log_of(j), "starport: %s:%u:%u: %s; the file is left as it is\n", s->path, line,
+                col, port_what_text(n->what));
     }
     return -1;
 }
@@ -118,19 +127,19 @@ static int deliver(const struct run_options *o, struct job *j, struct source *s,
     return out_write(o->out, sl_buf_str(b), b->n, err);
 }
 
-static int translate(const struct run_options *o, struct job *j, struct source *s, FILE *log,
+static int translate(const struct run_options *o, struct job *j, struct source *s,
                      struct sl_err *err)
 {
     struct port_result r = {.by_name = o->stats || o->csv};
     int rc;
     port_translate(s, &o->port, &r);
-    if (!o->quiet)
-        stats_warnings(log, s, &r, o->all_warnings);
+    if (!o->quiet && r.n_notes > r.n_launches)
+        stats_warnings(log_of(j), s, &r, o->all_warnings);
     if (o->stats || o->csv)
         stats_of(s, &r, o->port.roc, &j->stats);
-    rc = r.open && !o->tolerant ? check_open(s, &r, log) : deliver(o, j, s, err);
+    rc = r.open && !o->tolerant ? check_open(s, &r, j) : deliver(o, j, s, err);
     if (rc < 0 && err->msg[0])
-        log_error(log, err);
+        log_error(j, err);
     port_result_free(&r);
     return rc;
 }
@@ -141,19 +150,18 @@ static void process(struct run *run, struct job *j)
     struct sl_err err = {0};
     struct source s;
     struct stat st;
-    FILE *log = open_memstream(&j->log, &j->log_n);
-    SL_ASSERT(log);
-    SL_AUTO_FREE char *prehip = sl_asprintf("%s.prehip", j->file->path);
-    const char *path = o->inplace && stat(prehip, &st) == 0 ? prehip : j->file->path;
+    SL_AUTO_FREE char *prehip = o->inplace ? sl_asprintf("%s.prehip", j->file->path) : NULL;
+    const char *path = prehip && stat(prehip, &st) == 0 ? prehip : j->file->path;
     j->out = SL_BUF(2 * LEX_MAX_BYTES);
     if (source_read(&s, path, &err) < 0) {
-        log_error(log, &err);
+        log_error(j, &err);
         j->failed = true;
     } else {
-        j->failed = translate(o, j, &s, log, &err) < 0;
+        j->failed = translate(o, j, &s, &err) < 0;
         source_free(&s);
     }
-    fclose(log);
+    if (j->log)
+        fclose(j->log);
 }
 
 /* Shows what is finished, in order. Called with the lock held. */
@@ -162,7 +170,8 @@ static void show(struct run *run)
     const struct run_options *o = run->o;
     for (; run->shown < run->n && run->jobs[run->shown].done; run->shown++) {
         struct job *j = &run->jobs[run->shown];
-        fwrite(j->log, 1, j->log_n, stderr);
+        if (j->log)
+            fwrite(j->log_text, 1, j->log_n, stderr);
         fwrite(sl_buf_str(&j->out), 1, j->out.n, stdout);
         if (o->stats && j->stats.lines)
             stats_print(stderr, j->file->path, &j->stats, o->port.roc);
@@ -171,7 +180,7 @@ static void show(struct run *run)
         stats_add(&run->total, &j->stats);
         run->failed |= j->failed;
         sl_buf_free(&j->out);
-        free(j->log);
+        free(j->log_text);
         stats_free(&j->stats);
     }
     if (run->progress)

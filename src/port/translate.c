@@ -275,15 +275,17 @@ static void walk(struct pass *p)
 {
     struct lex *l = p->l;
     size_t hash = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        uint8_t kind = l->v[i].kind;
-        if (kind == LEX_IDENT) {
+    for (size_t i = 0, n = l->n; i < n; i++) {
+        const struct lex_tok *t = &l->v[i];
+        if (t->kind == LEX_PUNCT && t->sub != LEX_P_LAUNCH)
+            continue;
+        if (t->kind == LEX_IDENT) {
             if (!p->cond.skip)
                 pass_ident(p, i);
-        } else if (kind == LEX_HASH) {
+        } else if (t->kind == LEX_HASH) {
             hash = i;
             pass_hash(p, i);
-        } else if (kind != LEX_NUMBER) {
+        } else if (t->kind != LEX_NUMBER) {
             pass_token(p, i, hash);
         }
     }
