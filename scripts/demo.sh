@@ -20,7 +20,7 @@ RUN=${DEMO_RUN:-/run/starlease-demo}
 USER_NAME=starlease
 NODE=demo-node
 IMAGE=debian-small
-EMULATED=mi300x-8gpu-spx-synthetic
+EMULATED=${DEMO_TOPOLOGY:-mi300x-8gpu-spx-synthetic}
 PORT_BASE=${DEMO_PORT_BASE:-22800}
 NET=${DEMO_NET:-10.89.0.0/16}
 BRIDGE=${DEMO_BRIDGE:-sldemo}
@@ -172,7 +172,7 @@ start_agent() {
         mkdir -p "$DATA/kfd"
         tar -xJf "$TREE/tests/data/kfd/$EMULATED.tar.xz" -C "$DATA/kfd"
         emulate=(--emulate --kfd-root "$DATA/kfd/$EMULATED")
-        echo "no GPU here: a synthetic 8x MI300X topology stands in, and everything says emulated"
+        echo "no AMD GPU here: the topology $EMULATED stands in, and everything says emulated"
     fi
     launch agentd "$BUILD/starlease-agentd" --state "$DATA/agent" --run "$RUN" --socket "$RUN/agent.sock" \
         --node $NODE --bridge "$BRIDGE" --subnet "$NET" --allow-uid "$(id -u $USER_NAME)" "${emulate[@]}"
@@ -218,12 +218,22 @@ setup_operator() {
     operator node show $NODE >/dev/null 2>&1 || show_operator node enrol "unix:$RUN/agent.sock"
     wait_until 60 "the node" node_available
     show_operator node list
+    MODEL=$(operator node show $NODE -o json | json model)
+    FIRST=$(operator node show $NODE -o json | json cards)
+    [ "$FIRST" -lt 2 ] || FIRST=2
+    priced || show_operator api POST /v1/prices \
+        --body "{\"model\":\"$MODEL\",\"price\":\"2.00\",\"currency\":\"CNY\",\"source\":\"demo: the price file has none\"}"
     image_available || show_operator image import $IMAGE "$DATA/$IMAGE.tar"
 }
 image_available() {
     operator image list -o json | python3 -c 'import json, sys
 items = json.load(sys.stdin)["items"]
 sys.exit(not any(i["name"] == sys.argv[1] and i["state"] == "available" for i in items))' "$IMAGE"
+}
+priced() {
+    operator price list -o json | python3 -c 'import json, sys
+items = json.load(sys.stdin)["items"]
+sys.exit(not any(i["model"] == sys.argv[1] and i["currency"] == "CNY" for i in items))' "$MODEL"
 }
 node_available() { [ "$(operator node show $NODE -o json | json state)" = available ]; }
 
@@ -276,7 +286,7 @@ work() {
 has_metric() { renter show first -o json | json metric.sha256; }
 
 second_instance() {
-    show_renter run --yes --gpu MI300X:1 --name second $IMAGE
+    show_renter run --yes --gpu "$MODEL:1" --name second $IMAGE
     show_renter exec "${SSH_KEY[@]}" second ls -l /shared/first-metric
     local seen
     seen=$(renter exec "${SSH_KEY[@]}" second sha256sum /shared/first-metric/figures.txt | cut -d' ' -f1)
@@ -338,9 +348,9 @@ demo() {
     step "Sign-up with a mailed code, trial credit, SSH key"
     sign_up
     step "Quote"
-    show_renter quote --gpu MI300X:2 $IMAGE
-    step "First instance: 2 cards, from request to SSH"
-    show_renter run --yes --gpu MI300X:2 --name first $IMAGE
+    show_renter quote --gpu "$MODEL:$FIRST" $IMAGE
+    step "First instance: $FIRST cards, from request to SSH"
+    show_renter run --yes --gpu "$MODEL:$FIRST" --name first $IMAGE
     step "Work: a numeric job over the nonce, on the shared drive"
     work
     step "Stop"
