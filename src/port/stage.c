@@ -123,7 +123,8 @@ static int translate_one(struct stage *st, struct stage_file *f, const struct st
         return -1;
     port_translate(&s, &p, &r);
     source_render(&s, &b);
-    f->is_gpu = uses_gpu(&s);
+    static const char *const gpu_units[] = {"cu", "hip", NULL};
+    f->is_gpu = extension_is(f->path, gpu_units) || uses_gpu(&s);
     f->text_n = b.n;
     f->text = sl_strndup(sl_buf_str(&b), b.n);
     f->changed = b.n != s.n || memcmp(f->text, s.p, s.n) != 0;

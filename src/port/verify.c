@@ -19,7 +19,7 @@ const struct cmd_opt verify_cmd_opts[] = {
     {"include", 'I', CMD_LIST, "DIR", "search DIR for headers", NULL, AT(includes)},
     {"define", 'D', CMD_LIST, "NAME[=VALUE]", "define a macro", NULL, AT(defines)},
     {"std", 0, CMD_TEXT, "STANDARD", "C++ standard (default c++17)", NULL, AT(standard)},
-    {"compiler", 0, CMD_TEXT, "PROGRAM", "C++ compiler (default clang++-19, clang++ or g++)", NULL,
+    {"compiler", 0, CMD_TEXT, "PROGRAM", "C++ compiler (default clang++-19, g++ or clang++)", NULL,
      AT(compiler)},
     {"timeout", 0, CMD_INT, "SECONDS", "limit for each run (default 60)", NULL, AT(timeout_s)},
     {"strict", 0, CMD_FLAG, NULL, "notes count as findings", NULL, AT(strict)},

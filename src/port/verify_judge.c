@@ -7,6 +7,7 @@
 #include "base/io/proc.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 void verify_add(struct verify *v, enum verify_severity s, const char *kind, const char *file,
                 unsigned line, int wave, const char *text)
@@ -55,6 +56,19 @@ static void places_free(struct places *p)
     free(p->v);
 }
 
+/* Debug information has absolute names; a message has the name that the user gave. */
+static const char *as_given(const struct verify *v, const char *file)
+{
+    SL_AUTO_FREE char *here = getcwd(NULL, 0);
+    size_t n = here ? strlen(here) : 0;
+    if (!n || strncmp(file, here, n) != 0 || file[n] != '/')
+        return file;
+    for (size_t i = 0; i < v->stage.n; i++)
+        if (sl_streq(v->stage.v[i].path, file + n + 1))
+            return file + n + 1;
+    return file;
+}
+
 /* The call itself, then what stands around it: the optimizer may have left a call without a frame
  * of the user's own. */
 static const int nearby[] = {-1, 0, 6, -12, 12};
@@ -82,7 +96,7 @@ static void places_read(struct places *p, const struct verify *v, const struct s
         if (strstr(file, "/shim/") || file[0] == '?' || strncmp(file, "/usr/", 5) == 0 ||
             strstr(file, v->shim))
             continue;
-        at->file = sl_strdup(file);
+        at->file = sl_strdup(as_given(v, file));
         at->line = (unsigned)strtoul(colon + 1, NULL, 10);
     }
 }
@@ -131,16 +145,40 @@ static enum verify_severity kind_severity(const struct verify *v, const char *ki
     return VERIFY_FINDING;
 }
 
-/* "(other=4015d0)" in a report becomes "(the others: file:line)". */
-static char *other_place(const char *text, const struct places *p)
+/* Addresses in "(other=4015d0,401234)" of a report. */
+static void others_want(const char *text, struct places *p)
 {
     const char *o = strstr(text, "(other=");
-    if (!o)
+    for (o = o ? o + 7 : NULL; o && *o && *o != ')';) {
+        char *end;
+        place_want(p, strtoul(o, &end, 16));
+        o = end > o && *end == ',' ? end + 1 : NULL;
+    }
+}
+
+/* The first of them that is the user's. */
+static const struct place *others_get(const char *text, const struct places *p)
+{
+    const char *o = strstr(text, "(other=");
+    for (o = o ? o + 7 : NULL; o && *o && *o != ')';) {
+        char *end;
+        const struct place *at = place_get(p, strtoul(o, &end, 16));
+        if (at->file)
+            return at;
+        o = end > o && *end == ',' ? end + 1 : NULL;
+    }
+    return place_get(p, 0);
+}
+
+/* "(other=...)" becomes "(the others: file:line)"; it goes when it is the finding's own place. */
+static char *other_place(const char *text, const struct places *p, const struct place *own)
+{
+    const char *o = strstr(text, "(other="), *end = o ? strchr(o, ')') : NULL;
+    if (!end)
         return sl_strdup(text);
-    const struct place *at = place_get(p, strtoul(o + 7, NULL, 16));
-    const char *end = strchr(o, ')');
-    if (!at->file || !end)
-        return sl_asprintf("%.*s%s", (int)(o - text - (o > text)), text, end ? end + 1 : "");
+    const struct place *at = others_get(text, p);
+    if (!at->file || at == own)
+        return sl_asprintf("%.*s%s", (int)(o - text - (o > text)), text, end + 1);
     return sl_asprintf("%.*s(the others: %s:%u)%s", (int)(o - text), text, at->file, at->line,
                        end + 1);
 }
@@ -154,17 +192,16 @@ static void report_line(struct verify *v, const struct verify_run *r, struct sl_
         return;
     *tab = *tab2 = 0;
     unsigned long address = strtoul(tab + 1, NULL, 16);
-    const char *o = strstr(tab2 + 1, "(other=");
     if (collect) {
         place_want(p, address);
-        if (o)
-            place_want(p, strtoul(o + 7, NULL, 16));
+        others_want(tab2 + 1, p);
         return;
     }
+    bool stopped = sl_streq(s, "timeout") || sl_streq(s, "fault"); /* others: the callers */
     const struct place *at = place_get(p, address);
-    if (!at->file && o)
-        at = place_get(p, strtoul(o + 7, NULL, 16));
-    SL_AUTO_FREE char *text = other_place(tab2 + 1, p);
+    if (!at->file)
+        at = others_get(tab2 + 1, p);
+    SL_AUTO_FREE char *text = other_place(tab2 + 1, p, stopped ? others_get(tab2 + 1, p) : at);
     for (size_t i = 0; i < v->n; i++) { /* seen in the other run: one finding */
         struct verify_finding *f = &v->v[i];
         if (f->line == at->line && f->file && at->file && sl_streq(f->file, at->file) &&

@@ -297,7 +297,7 @@ static bool wave_release(worker *w, unsigned number)
 
 static void barrier_release(worker *w)
 {
-    lane *first = nullptr, *odd = nullptr;
+    lane *first = nullptr, *last = nullptr; /* in the program's order */
     int sum = 0;
     unsigned waiting = 0;
     for (unsigned i = 0; i < w->n; i++) {
@@ -306,11 +306,12 @@ static void barrier_release(worker *w)
             continue;
         waiting++;
         sum += l->predicate;
-        if (!first)
+        if (!first || chain_compare(l, first) < 0)
             first = l;
-        else if (!odd && chain_compare(first, l) != 0)
-            odd = l;
+        if (!last || chain_compare(l, last) > 0)
+            last = l;
     }
+    const lane *odd = first != last && chain_compare(first, last) != 0 ? last : nullptr;
     char text[200];
     if (odd) {
         snprintf(text, sizeof text,
@@ -659,10 +660,24 @@ void __asan_handle_no_return(void) {}
 
 /* --- start, end, signals
  * --------------------------------------------------------------------------- */
-static const void *lane_last_place()
+/* Return addresses above an interrupted function, as "a,b,c": the function may be the runtime's
+ * own. */
+static void callers(const ucontext_t *u, char *text, size_t size)
 {
+#if defined(__x86_64__)
+    void **fp = (void **)u->uc_mcontext.gregs[REG_RBP];
+#else
+    void **fp = (void **)u->uc_mcontext.regs[29];
+#endif
     worker *w = self;
-    return w && w->inside ? lane_place(&w->lanes[w->current]) : nullptr;
+    size_t n = 0;
+    text[0] = '0';
+    text[1] = 0;
+    if (!w || !w->inside)
+        return;
+    char *lo = w->lanes[w->current].stack, *hi = lo + stack_bytes;
+    for (int i = 0; i < 6 && (char *)fp >= lo && (char *)fp < hi - 16; i++, fp = (void **)fp[0])
+        n += (size_t)snprintf(text + n, size - n, "%s%lx", n ? "," : "", (unsigned long)fp[1]);
 }
 
 static void on_limit(int, siginfo_t *, void *context)
@@ -674,9 +689,9 @@ static void on_limit(int, siginfo_t *, void *context)
                 return;
             }
     const void *pc = context_pc((const ucontext_t *)context);
-    char text[200];
-    snprintf(text, sizeof text, "still running at the time limit (other=%lx)",
-             (unsigned long)lane_last_place());
+    char text[300], above[150];
+    callers((const ucontext_t *)context, above, sizeof above);
+    snprintf(text, sizeof text, "still running at the time limit (other=%s)", above);
     report("timeout", pc, text);
     _exit(124);
 }
@@ -684,7 +699,8 @@ static void on_limit(int, siginfo_t *, void *context)
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     const void *pc = context_pc((const ucontext_t *)context);
-    char text[200], *a = (char *)info->si_addr;
+    char text[400], above[150], *a = (char *)info->si_addr;
+    callers((const ucontext_t *)context, above, sizeof above);
     worker *w = self;
     const char *what = "an address that is not mapped";
     if (w && w->inside) {
@@ -692,9 +708,9 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         if (a >= stack - page && a < stack)
             what = "the guard page below a lane's stack: local arrays over 256 KiB";
     }
-    snprintf(text, sizeof text, "%s: access to %s (%p)%s",
+    snprintf(text, sizeof text, "%s: access to %s (%p)%s (other=%s)",
              sig == SIGFPE ? "fault" : "invalid access", what, (void *)a,
-             w && w->inside ? "" : " by host code");
+             w && w->inside ? "" : " by host code", above);
     report("fault", pc, text);
     _exit(128 + sig);
 }

@@ -72,15 +72,28 @@ template <class T> using complex = std::complex<T>;
 template <class T> class device_ptr
 {
   public:
-    typedef T value_type;
+    typedef std::remove_cv_t<T> value_type;
     typedef T &reference;
     typedef T *pointer;
     typedef std::ptrdiff_t difference_type;
     typedef std::random_access_iterator_tag iterator_category;
     __host__ __device__ device_ptr(T *p = nullptr) : p_(p) {}
     __host__ __device__ T *get() const { return p_; }
-    __host__ __device__ operator T *() const { return p_; }
+    __host__ __device__ explicit operator T *() const { return p_; }
     __host__ __device__ T &operator*() const { return *p_; }
+    __host__ __device__ T &operator[](difference_type i) const { return p_[i]; }
+    device_ptr &operator++() { return ++p_, *this; }
+    device_ptr operator++(int) { return device_ptr(p_++); }
+    device_ptr &operator--() { return --p_, *this; }
+    device_ptr operator--(int) { return device_ptr(p_--); }
+    device_ptr &operator+=(difference_type i) { return p_ += i, *this; }
+    device_ptr &operator-=(difference_type i) { return p_ -= i, *this; }
+    device_ptr operator+(difference_type i) const { return device_ptr(p_ + i); }
+    device_ptr operator-(difference_type i) const { return device_ptr(p_ - i); }
+    difference_type operator-(const device_ptr &o) const { return p_ - o.p_; }
+    bool operator==(const device_ptr &o) const { return p_ == o.p_; }
+    bool operator!=(const device_ptr &o) const { return p_ != o.p_; }
+    bool operator<(const device_ptr &o) const { return p_ < o.p_; }
 
   private:
     T *p_;
