@@ -93,8 +93,8 @@ static void places_read(struct places *p, const struct verify *v, const struct s
         if (!is_function || !at || at->file || !colon)
             continue;
         SL_AUTO_FREE char *file = sl_strndup(line.p, (size_t)(colon - line.p));
-        if (strstr(file, "/shim/") || file[0] == '?' || strncmp(file, "/usr/", 5) == 0 ||
-            strstr(file, v->shim))
+        if (strtoul(colon + 1, NULL, 10) == 0 || strstr(file, "/shim/") || file[0] == '?' ||
+            strncmp(file, "/usr/", 5) == 0 || strstr(file, v->shim))
             continue;
         at->file = sl_strdup(as_given(v, file));
         at->line = (unsigned)strtoul(colon + 1, NULL, 10);
