@@ -54,6 +54,8 @@ const struct conf_key server_conf_keys[] = {
         "instances a new account may hold at once"),
     KEY("quota", "disk_gb", CONF_INT, quota_disk_gb, "2000", 0, 100000000,
         "disk of a new account in GB"),
+    KEY("quota", "spend_per_hour", CONF_MONEY, spend_hour_micro, "1000", 0, 1000000 * SL_MICRO,
+        "what all running instances of an account may cost in an hour; 0 is no limit"),
     KEY("lease", "hold_horizon", CONF_DURATION, hold_horizon_s, "10m", 60, 600,
         "use for which funds are held ahead"),
     KEY("lease", "quote_ttl", CONF_DURATION, quote_ttl_s, "15m", 60, 86400,
@@ -82,6 +84,8 @@ const struct conf_key server_conf_keys[] = {
         "price files (CSV) imported at start, blanks between"),
     KEY("prices", "models", CONF_PATH, model_file, "", 0, 0,
         "file of card models and their facts (CSV), read at start"),
+    KEY("prices", "notice", CONF_DURATION, price_notice_s, "7d", 0, 90 * 86400,
+        "a higher price comes into force so long after it was set, at the earliest"),
     {0}};
 
 const char *conf_word(const char **rest, struct sl_arena *arena)

@@ -42,14 +42,15 @@ struct server_conf {
     const char *currency; /* of accounts made here */
     /* [quota] defaults of a new account */
     int64_t quota_gpus, quota_leases, quota_disk_gb;
+    int64_t spend_hour_micro; /* rate of all that an account has running; 0 = no limit */
     /* [lease] */
     int64_t hold_horizon_s; /* funds held ahead; at most 600 */
     int64_t quote_ttl_s;
     int64_t heartbeat_s, fence_after_s;
-    int64_t disk_keep_s; /* a stopped lease without funds keeps its disk so long */
-    int64_t workers;     /* operation worker threads */
-    int64_t meter_s;     /* between captures of a running lease */
-    int64_t reconcile_s; /* between looks at what the nodes run */
+    int64_t disk_keep_s;      /* a stopped lease without funds keeps its disk so long */
+    int64_t workers;          /* operation worker threads */
+    int64_t meter_s;          /* between captures of a running lease */
+    int64_t reconcile_s;      /* between looks at what the nodes run */
     int64_t tombstone_keep_s; /* a deleted disk keeps its data so long */
     int64_t shared_quota_gb;  /* of an account's shared drive */
     /* [node] */
@@ -59,6 +60,7 @@ struct server_conf {
     /* [prices] */
     const char *price_files; /* CSV files imported at start, blanks between */
     const char *model_file;  /* CSV of card models, read at start */
+    int64_t price_notice_s;  /* a higher price comes into force so much later, at the earliest */
 };
 
 /* path NULL: defaults and environment only. Checks what spans several keys. */

@@ -203,7 +203,8 @@ static int create(struct creation *k, struct sl_err *err)
         quote_use(c, s, k->account_id, k->want->quote, k->id, &k->quote, err) < 0 ||
         pick_name(k, err) < 0 || pick_keys(k, err) < 0 || write_command(k, err) < 0 ||
         image_check(c, q->image, err) < 0 ||
-        quota_check(c, k->account_id, q->gpus, 1, q->disk_gb, err) < 0)
+        quota_check(c, k->account_id, q->gpus, 1, q->disk_gb, err) < 0 ||
+        wallet_spend_check(c, s, k->account_id, q->rate_micro, err) < 0)
         return -1;
     if (place_lease(k, err) < 0)
         return -1;
@@ -259,6 +260,7 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
                               : "");
     if (account_active(c, l->account_id, err) < 0 || image_check(c, l->image, err) < 0 ||
         quota_check(c, l->account_id, l->gpus, 0, 0, err) < 0 ||
+        wallet_spend_check(c, s, l->account_id, l->rate_micro, err) < 0 ||
         place_in_db(c, s, &ask, node, &mask, err) < 0 ||
         node_take(c, s, node, l->account_id, mask, err) < 0)
         return -1;

@@ -79,18 +79,49 @@ static int price_event(struct db_c *c, struct server *s, const struct price *p, 
     return event_add(c, s, "", "price", p->id, "price.added", actor, sl_buf_str(&b), err);
 }
 
-int price_add(struct db_c *c, struct server *s, struct price *p, const char *actor,
-              struct sl_err *err)
+/* From when on the price may be in force: a renter learns of a higher one in time (rule F5). */
+static int price_earliest(struct db_c *c, struct server *s, const struct price *p, int64_t *ret_us,
+                          struct sl_err *err)
 {
-    int64_t now = env_now(s->env), n;
-    char text[TS_TEXT];
-    SL_ASSERT(p->price_micro > 0 && currency_ok(p->currency));
+    int64_t now = env_now(s->env), before;
+    if (db_value(c, 0, &before, err,
+                 "SELECT price_micro FROM price_version WHERE model = ?1 AND currency = ?2 AND "
+                 "effective_us <= ?3 ORDER BY effective_us DESC LIMIT 1",
+                 "tti", p->model, p->currency, p->effective_us ? p->effective_us : now) < 0)
+        return -1;
+    bool higher = before > 0 && p->price_micro > before;
+    *ret_us = now + (higher ? s->conf.price_notice_s * SL_SEC : 0);
+    return 0;
+}
+
+static int price_when(struct db_c *c, struct server *s, struct price *p, struct sl_err *err)
+{
+    char a[TS_TEXT], b[TS_TEXT];
+    int64_t earliest, now = env_now(s->env);
+    if (price_earliest(c, s, p, &earliest, err) < 0)
+        return -1;
     if (p->effective_us == 0)
-        p->effective_us = now;
+        p->effective_us = earliest;
     if (p->effective_us < now)
         return sl_fail_at(err, SL_INVALID, "effective",
                           "effective: %s is in the past; a price can only change from now on",
-                          ts_format(p->effective_us, text));
+                          ts_format(p->effective_us, a));
+    if (p->effective_us < earliest)
+        return sl_fail_at(err, SL_INVALID, "effective",
+                          "effective: %s is too soon for a higher price, renters are told in time; "
+                          "take %s or later",
+                          ts_format(p->effective_us, a), ts_format(earliest, b));
+    return 0;
+}
+
+int price_add(struct db_c *c, struct server *s, struct price *p, const char *actor,
+              struct sl_err *err)
+{
+    int64_t n;
+    char text[TS_TEXT];
+    SL_ASSERT(p->price_micro > 0 && currency_ok(p->currency));
+    if (price_when(c, s, p, err) < 0)
+        return -1;
     if (db_value(c, 0, &n, err, "SELECT COUNT(*) FROM model WHERE name = ?1", "t", p->model) < 0)
         return -1;
     if (n == 0)
@@ -107,7 +138,7 @@ int price_add(struct db_c *c, struct server *s, struct price *p, const char *act
                           "effective: %s has a price from %s on already; it cannot be replaced",
                           p->model, ts_format(p->effective_us, text));
     env_id(s->env, "prv", p->id);
-    p->created_us = now;
+    p->created_us = env_now(s->env);
     return price_insert(c, p, err) < 0 ? -1 : price_event(c, s, p, actor, err);
 }
 

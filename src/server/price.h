@@ -27,7 +27,8 @@ int price_in_force(struct db_c *c, const char *model, const char *currency, int6
                    struct sl_arena *arena, struct price *ret, struct sl_err *err);
 int price_get(struct db_c *c, const char *price_id, struct sl_arena *arena, struct price *ret,
               struct sl_err *err);
-/* A new version. effective_us 0 = now; before now is SL_INVALID, the same instant twice
+/* A new version. effective_us 0 = as soon as it may be: now, or for a higher price than the one it
+ * follows after conf prices.notice. Earlier than that is SL_INVALID, the same instant twice
  * SL_CONFLICT, an unknown model SL_NOT_FOUND. Fills p->id, effective_us and created_us. */
 int price_add(struct db_c *c, struct server *s, struct price *p, const char *actor,
               struct sl_err *err);

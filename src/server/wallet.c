@@ -239,6 +239,25 @@ int wallet_hold(struct db_c *c, struct server *s, const char *account_id, const 
                              cash + d_cash, err);
 }
 
+int wallet_spend_check(struct db_c *c, struct server *s, const char *account_id, int64_t rate_micro,
+                       struct sl_err *err)
+{
+    int64_t runs, max = s->conf.spend_hour_micro;
+    char a[SL_MONEY_TEXT], b[SL_MONEY_TEXT], m[SL_MONEY_TEXT];
+    if (max == 0)
+        return 0;
+    if (db_value(c, 0, &runs, err,
+                 "SELECT SUM(rate_micro) FROM lease WHERE account_id = ?1 AND gpu_mask <> 0", "t",
+                 account_id) < 0)
+        return -1;
+    if (rate_micro <= max - runs)
+        return 0;
+    return sl_fail_at(err, SL_QUOTA, "spend",
+                      "spend: %s per hour run and %s are asked for, but the account's limit is %s "
+                      "per hour; stop something or ask the operator for more",
+                      money_format(runs, a), money_format(rate_micro, b), money_format(max, m));
+}
+
 int wallet_release(struct db_c *c, struct server *s, const char *lease_id, struct sl_err *err)
 {
     struct db_q q;

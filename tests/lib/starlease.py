@@ -90,7 +90,7 @@ class Server:
             os.chmod(d, 0o755)
         sections = {"server": {"listen": f"127.0.0.1:{self.port}", "data_dir": os.path.join(self.dir, "data")},
                     "mail": {"spool": self.spool},
-                    "prices": {"files": os.path.join(ROOT, "prices/seed.csv"), "models": os.path.join(ROOT, "prices/models.csv")}}
+                    "prices": {"files": os.path.join(ROOT, "prices/seed.csv"), "models": os.path.join(ROOT, "prices/models.csv"), "notice": "0"}}
         for name, keys in (conf or {}).items():
             sections.setdefault(name, {}).update(keys)
         with open(self.conf_path, "w") as f:

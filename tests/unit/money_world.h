@@ -53,6 +53,7 @@ enum op_kind {
     OP_PRICE,
     OP_STATEMENT,
     OP_COST,
+    OP_SPEND,
     OP_AUDIT,
     OP_SQL
 };
@@ -266,6 +267,8 @@ static int op_run(struct db_c *c, void *arg, struct sl_err *err)
         return statement_make(c, s, o->account, o->t_us, o->to_us, o->buf, err);
     case OP_COST:
         return meter_cost(c, o->lease, t, &o->ret, err);
+    case OP_SPEND:
+        return wallet_spend_check(c, s, o->account, o->micro, err);
     case OP_AUDIT:
         return audit_money(c, s, o->report, err);
     case OP_SQL:

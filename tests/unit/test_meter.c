@@ -407,6 +407,53 @@ static void a_price_in_the_past_or_twice_for_an_instant_is_refused(void **state)
     world_close(w);
 }
 
+static void a_higher_price_is_known_a_week_before_it_comes_into_force(void **state)
+{
+    (void)state;
+    char account[ID_TEXT];
+    struct sl_err err;
+    struct world *w = fresh(account, 0);
+    int64_t week = 7 * 24 * HOUR;
+    w->s.conf.price_notice_s = week / SL_SEC;
+    w->now_us += SL_SEC;
+    struct op soon = {
+        .kind = OP_PRICE, .model = "A", .micro = 2 * PRICE, .t_us = w->now_us + week - 1};
+    assert_int_equal(op_try(w, &soon, &err), -1);
+    assert_int_equal(err.code, SL_INVALID);
+    assert_string_equal(err.field, "effective");
+    DO(w, .kind = OP_PRICE, .model = "A", .micro = 2 * PRICE); /* no time given: the earliest */
+    DO(w, .kind = OP_PRICE, .model = "A", .micro = PRICE - 1); /* a lower one is in force at once */
+    struct op q = {.kind = OP_QUOTE, .account = account, .model = "A", .gpus = 1};
+    op_must(w, &q);
+    assert_int_equal(q.quote.price_micro, PRICE - 1);
+    w->now_us += week - 1;
+    op_must(w, &q);
+    assert_int_equal(q.quote.price_micro, PRICE - 1);
+    w->now_us += 1;
+    op_must(w, &q);
+    assert_int_equal(q.quote.price_micro, 2 * PRICE);
+    world_close(w);
+}
+
+static void an_account_cannot_run_more_an_hour_than_its_spend_limit(void **state)
+{
+    (void)state;
+    char account[ID_TEXT], lease[ID_TEXT];
+    struct sl_err err;
+    struct world *w = fresh(account, 1000 * SL_MICRO);
+    w->s.conf.spend_hour_micro = 5 * PRICE;
+    world_lease(w, account, "A", 3, lease);
+    struct op o = {.kind = OP_SPEND, .account = account, .micro = 2 * PRICE};
+    op_must(w, &o);
+    o.micro++;
+    assert_int_equal(op_try(w, &o, &err), -1);
+    assert_int_equal(err.code, SL_QUOTA);
+    assert_string_equal(err.field, "spend");
+    w->s.conf.spend_hour_micro = 0; /* no limit */
+    op_must(w, &o);
+    world_close(w);
+}
+
 static void killbill_1934_the_same_use_costs_the_same_whenever_it_happens(void **state)
 {
     (void)state;
@@ -519,6 +566,8 @@ int main(void)
         cmocka_unit_test(skypilot_6051_dstack_1886_what_was_quoted_is_what_is_charged),
         cmocka_unit_test(a_quote_is_used_once_by_its_account_and_not_after_it_expired),
         cmocka_unit_test(a_price_in_the_past_or_twice_for_an_instant_is_refused),
+        cmocka_unit_test(a_higher_price_is_known_a_week_before_it_comes_into_force),
+        cmocka_unit_test(an_account_cannot_run_more_an_hour_than_its_spend_limit),
         cmocka_unit_test(killbill_1934_the_same_use_costs_the_same_whenever_it_happens),
         cmocka_unit_test(a_charge_too_small_for_a_micro_unit_is_not_lost),
         cmocka_unit_test(a_credit_after_a_fault_is_free_credit_and_not_cash),
