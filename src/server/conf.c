@@ -34,6 +34,8 @@ const struct conf_key server_conf_keys[] = {
         "open connections per listener"),
     KEY("http", "max_per_address", CONF_INT, max_per_address, "1024", 1, 20000,
         "open connections per peer address"),
+    KEY("http", "receive", CONF_DURATION, receive_s, "60s", 1, 3600,
+        "time in which a whole request has to arrive"),
     KEY("tls", "cert", CONF_PATH, tls_cert, "", 0, 0,
         "PEM chain, read again when it changes; default: self-signed in data_dir"),
     KEY("tls", "key", CONF_PATH, tls_key, "", 0, 0, "PEM private key of tls.cert"),

@@ -29,6 +29,7 @@ struct server_conf {
     int64_t drain_s;        /* SIGTERM: time for requests in flight */
     /* [http] */
     int64_t http_threads, http_writers, max_connections, max_per_address;
+    int64_t receive_s; /* a whole request has to arrive within */
     /* [tls] */
     const char *tls_cert, *tls_key; /* PEM; "" = self-signed in data_dir */
     bool tls_loopback;              /* TLS on loopback listeners too */

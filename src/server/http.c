@@ -3,18 +3,18 @@
 #include "base/core/log.h"
 #include "server/auth.h"
 #include "server/event.h"
+#include "server/listen.h"
 #include "server/metric.h"
 #include "server/pool.h"
 #include "server/router.h"
 #include "server/signup.h"
 #include "server/tls.h"
 #include <arpa/inet.h>
-#include <errno.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 
 enum {
@@ -38,6 +38,14 @@ struct waiter {
     int64_t until_us; /* monotonic: look again then at the latest */
 };
 
+/* A connection. Under http.lock. */
+struct peer {
+    struct peer *prev, *next;
+    int fd;
+    bool receiving;   /* a request is awaited or half there */
+    int64_t since_us; /* monotonic: since then */
+};
+
 struct http {
     struct server *s;
     struct MHD_Daemon *daemons[LISTENERS_MAX];
@@ -49,6 +57,7 @@ struct http {
     pthread_mutex_t lock;
     pthread_cond_t idle;    /* calls became 0 */
     struct waiter *waiters; /* under lock */
+    struct peer *peers;     /* under lock */
     int calls;              /* requests that are not finished; under lock */
     _Atomic bool stopping;
     uint32_t boot; /* random: the first half of request ids */
@@ -59,6 +68,7 @@ enum call_state { CALL_HEAD, CALL_BODY, CALL_POOL, CALL_WAIT, CALL_READY };
 struct call {
     struct http *h;
     struct MHD_Connection *conn;
+    struct peer *peer;
     enum call_state state;
     char *target;
     const char *method, *path, *expect;
@@ -159,6 +169,17 @@ static void housekeeping(struct server *s)
         log_warn("housekeeping.failed", "error=%s", log_quote(err.msg, quoted));
 }
 
+/* Whoever sends a request byte by byte is cut off: a request has to be there within conf.receive_s
+ * of the connection's begin or of the last answer. */
+static void cut_slow_senders(struct http *h, int64_t now)
+{
+    for (struct peer *p = h->peers; p; p = p->next)
+        if (p->receiving && now - p->since_us > h->s->conf.receive_s * SL_SEC) {
+            shutdown(p->fd, SHUT_RDWR);
+            p->receiving = false;
+        }
+}
+
 static void *waker_main(void *arg)
 {
     struct http *h = arg;
@@ -179,6 +200,7 @@ static void *waker_main(void *arg)
         for (struct waiter *w = h->waiters; w; w = w->next)
             if (w->until_us <= now)
                 wake(w);
+        cut_slow_senders(h, now);
         pthread_mutex_unlock(&h->lock);
         if (now - swept > HOUSEKEEPING_S * SL_SEC) {
             housekeeping(h->s);
@@ -481,9 +503,20 @@ static enum MHD_Result run_suspended(struct call *c, const struct route *route)
     return MHD_YES;
 }
 
+static void receiving(struct call *c, bool yes)
+{
+    if (!c->peer)
+        return;
+    pthread_mutex_lock(&c->h->lock);
+    c->peer->receiving = yes;
+    c->peer->since_us = env_mono(c->h->s->env);
+    pthread_mutex_unlock(&c->h->lock);
+}
+
 static enum MHD_Result dispatch(struct call *c)
 {
     struct sl_err err = {0};
+    receiving(c, false);
     c->req.arena = &c->arena;
     if (c->bad_head)
         return respond_err(c, &c->head_err);
@@ -503,8 +536,39 @@ static enum MHD_Result dispatch(struct call *c)
 }
 
 /* ---- what the library calls ---- */
-static void peer(struct call *c)
+static void on_connection(void *cls, struct MHD_Connection *conn, void **context,
+                          enum MHD_ConnectionNotificationCode what)
 {
+    struct http *h = cls;
+    struct peer *p = *context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *context = p = sl_alloc(sizeof *p);
+        *p = (struct peer){.fd = info->connect_fd, .receiving = true};
+        p->since_us = env_mono(h->s->env);
+    }
+    pthread_mutex_lock(&h->lock);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        p->next = h->peers;
+        if (p->next)
+            p->next->prev = p;
+        h->peers = p;
+    } else {
+        *(p->prev ? &p->prev->next : &h->peers) = p->next;
+        if (p->next)
+            p->next->prev = p->prev;
+        free(p);
+        *context = NULL;
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+static void peer_address(struct call *c)
+{
+    const union MHD_ConnectionInfo *context =
+        MHD_get_connection_info(c->conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    c->peer = context ? context->socket_context : NULL;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *sa = info ? info->client_addr : NULL;
@@ -530,7 +594,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *conn)
     c->content_length = -1;
     c->body.max = HTTP_BODY_MAX;
     snprintf(c->id, sizeof c->id, "req_%08x%08x", h->boot, atomic_fetch_add(&h->count, 1));
-    peer(c);
+    peer_address(c);
     c->req.s = h->s;
     c->req.request_id = c->id;
     c->req.address = c->address;
@@ -549,6 +613,7 @@ static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
     if (!c)
         return;
     disarm(c);
+    receiving(c, true);
     sl_buf_free(&c->body);
     sl_buf_free(&c->out.body);
     sl_buf_free(&c->out.stored);
@@ -664,73 +729,7 @@ static void on_library_log(void *cls, const char *fmt, va_list ap)
 }
 
 /* ---- listeners ---- */
-static bool is_loopback(const struct sockaddr *sa)
-{
-    if (sa->sa_family == AF_INET)
-        return (ntohl(((const struct sockaddr_in *)(const void *)sa)->sin_addr.s_addr) >> 24) ==
-               127;
-    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
-}
-
-/* "127.0.0.1:7070" or "[::1]:7070" -> address. */
-static int parse_listen(const char *word, struct addrinfo **ret, struct sl_err *err)
-{
-    char host[80] = "";
-    const char *colon = strrchr(word, ':');
-    size_t n = colon ? (size_t)(colon - word) : 0;
-    if (n > 2 && n < sizeof host && word[0] == '[' && word[n - 1] == ']')
-        snprintf(host, sizeof host, "%.*s", (int)n - 2, word + 1);
-    else if (n > 0 && n < sizeof host && !memchr(word, ':', n))
-        snprintf(host, sizeof host, "%.*s", (int)n, word);
-    long long port = -1;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-                             .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-    if (!*host || !sl_parse_i64(colon + 1, &port) || port < 0 || port > 65535 ||
-        getaddrinfo(host, colon + 1, &hints, ret) != 0)
-        return sl_fail_at(err, SL_INVALID, "server.listen",
-                          "server.listen: \"%.60s\" is not ADDRESS:PORT; write 127.0.0.1:7070 or "
-                          "[::1]:7070",
-                          word);
-    return 0;
-}
-
-static int bind_one(const char *word, int *ret_fd, struct sockaddr_storage *ret_addr,
-                    struct sl_err *err)
-{
-    struct addrinfo *ai;
-    int one = 1;
-    if (parse_listen(word, &ai, err) < 0)
-        return -1;
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t n = sizeof *ret_addr;
-    bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-              (ai->ai_family != AF_INET6 ||
-               setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one) == 0) &&
-              bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, 511) == 0 &&
-              getsockname(fd, (struct sockaddr *)ret_addr, &n) == 0;
-    int why = errno;
-    freeaddrinfo(ai);
-    if (ok) {
-        *ret_fd = fd;
-        return 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return sl_fail_errno(err, why, "server.listen: cannot listen on %s; is another server there?",
-                         word);
-}
-
-static void url_add(struct http *h, const struct sockaddr_storage *a, bool tls)
-{
-    char host[INET6_ADDRSTRLEN] = "";
-    char port[8] = "";
-    getnameinfo((const struct sockaddr *)a,
-                a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6),
-                host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
-    bool six = a->ss_family == AF_INET6;
-    sl_buf_printf(&h->urls, "%s%s://%s%s%s:%s", h->urls.n ? " " : "", tls ? "https" : "http",
-                  six ? "[" : "", host, six ? "]" : "", port);
-}
+static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 static int listen_one(struct http *h, const char *word, struct sl_err *err)
 {
@@ -740,10 +739,11 @@ static int listen_one(struct http *h, const char *word, struct sl_err *err)
     if (h->n == LISTENERS_MAX)
         return sl_fail_at(err, SL_INVALID, "server.listen",
                           "server.listen: more than %d addresses; listen on fewer", LISTENERS_MAX);
-    if (bind_one(word, &fd, &addr, err) < 0)
+    if (listen_bind(word, &fd, &addr, err) < 0)
         return -1;
-    bool tls = f->tls_loopback || !is_loopback((struct sockaddr *)&addr);
+    bool tls = f->tls_loopback || !address_is_loopback((struct sockaddr *)&addr);
     struct MHD_OptionItem cert[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback()},
+                                    {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
                                     {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
@@ -755,8 +755,9 @@ static int listen_one(struct http *h, const char *word, struct sl_err *err)
         (unsigned)f->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned)f->max_per_address, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
-        MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        h, MHD_OPTION_ARRAY, tls ? cert : none, MHD_OPTION_END);
+        MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_ARRAY,
+        tls ? cert : none, MHD_OPTION_END);
     if (!h->daemons[h->n]) {
         close(fd);
         return sl_fail(err, SL_INTERNAL,
@@ -765,29 +766,7 @@ static int listen_one(struct http *h, const char *word, struct sl_err *err)
                        word);
     }
     h->n++;
-    url_add(h, &addr, tls);
-    return 0;
-}
-
-/* The numeric addresses of the listeners, for the self-signed certificate; true when one needs TLS.
- */
-static int tls_needed(struct http *h, bool *ret, struct sl_err *err)
-{
-    SL_AUTO_ARENA struct sl_arena arena = {0};
-    const char *rest = h->s->conf.listen, *word;
-    *ret = h->s->conf.tls_loopback;
-    sl_buf_adds(&h->tls_addresses, "127.0.0.1 ::1");
-    while ((word = conf_word(&rest, &arena))) {
-        struct addrinfo *ai;
-        char host[INET6_ADDRSTRLEN] = "";
-        if (parse_listen(word, &ai, err) < 0)
-            return -1;
-        *ret |= !is_loopback(ai->ai_addr);
-        getnameinfo(ai->ai_addr, ai->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST);
-        if (!is_loopback(ai->ai_addr))
-            sl_buf_printf(&h->tls_addresses, " %s", host);
-        freeaddrinfo(ai);
-    }
+    listen_url(&addr, tls, &h->urls);
     return 0;
 }
 
@@ -808,8 +787,9 @@ int http_start(struct server *s, struct http **ret, struct sl_err *err)
     random_bytes(&h->boot, sizeof h->boot);
     h->writers = pool_new((int)s->conf.http_writers, QUEUE_MAX, err);
     h->slow = h->writers ? pool_new(SLOW_THREADS, QUEUE_MAX, err) : NULL;
-    if (!h->slow || tls_needed(h, &tls, err) < 0 ||
-        (tls && tls_open(s, sl_buf_str(&h->tls_addresses), err) < 0))
+    sl_buf_adds(&h->tls_addresses, "127.0.0.1 ::1");
+    if (!h->slow || listen_public(s->conf.listen, &h->tls_addresses, &tls, err) < 0 ||
+        ((tls || s->conf.tls_loopback) && tls_open(s, sl_buf_str(&h->tls_addresses), err) < 0))
         goto failed;
     if (pthread_create(&h->waker, NULL, waker_main, h) != 0) {
         sl_fail(err, SL_INTERNAL, "cannot start the waker thread");

@@ -11,8 +11,8 @@
  * share a commit and a slow identity service holds no reader up. Streams and long polls are
  * suspended connections that one waker thread resumes when events of their account appear.
  *
- * Limits: body 1 MiB, request head 64 KiB, 30 s without a byte, connections in all and per address
- * (conf [http]), 64 streams per account.
+ * Limits: body 1 MiB, request head 64 KiB, 30 s without a byte, conf http.receive for a whole
+ * request, connections in all and per address (conf [http]), 64 streams per account.
  */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H

@@ -92,6 +92,10 @@ static void default_urls(struct server *s, const char *urls, struct sl_arena *ar
         first = first ? first : url;
         plain = !plain && sl_starts(url, "http://") ? url : plain;
     }
+    if (!*f->report_url && !*f->public_url && !plain)
+        log_warn("report_url",
+                 "why=\"agents do not know the self-signed certificate: add a loopback "
+                 "address to server.listen, or set server.report_url\"");
     if (!*f->report_url)
         f->report_url = sl_arena_printf(arena, "%s/v1/agent/report",
                                         *f->public_url ? f->public_url

@@ -199,6 +199,8 @@ static void parameters(struct jw *w, const struct route *t)
             "0 to 60 seconds: answer when the object differs from If-None-Match, or from what it "
             "is now",
             false);
+    if (t->flags & (ROUTE_WAIT | ROUTE_CACHED))
+        parameter(w, "If-None-Match", 13, "header", "ETag of an earlier answer", false);
     for (const char *p = t->query_doc; p && *p; p += strcspn(p, ","), p += *p == ',') {
         size_t all = strcspn(p, ","), name = strcspn(p, "=,");
         char example[96];
@@ -264,6 +266,11 @@ static void responses(struct jw *w, const struct route *t)
         jw_end(w);
     }
     jw_end(w);
+    if (t->flags & (ROUTE_WAIT | ROUTE_CACHED)) {
+        jw_object(w, "304");
+        jw_str(w, "description", "what If-None-Match names is still so");
+        jw_end(w);
+    }
     jw_object(w, "default");
     jw_str(w, "description", "what went wrong");
     jw_object(w, "content");
