@@ -571,6 +571,7 @@ static int open_one(struct db *db, struct db_c *c, const char *path, bool writer
         "PRAGMA foreign_keys = ON",    "PRAGMA wal_autocheckpoint = 0",
         "PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON",
         "PRAGMA cache_size = -32768",
+        "PRAGMA temp_store = MEMORY", /* what savepoints save goes to memory, not to a file */
     };
     for (size_t i = 0; i < SL_COUNT(setup); i++) {
         rc = sqlite3_exec(c->h, setup[i], NULL, NULL, NULL);
