@@ -35,9 +35,10 @@ struct agent {
     const char *kfd_root; /* /sys/class/kfd/kfd, or a recorded tree */
     const char *dev_root; /* /dev */
     const char *bridge;
-    uint32_t net_base; /* host order: 10.88.0.0 */
-    int net_bits;      /* 16 */
-    bool emulate;      /* device nodes without a driver behind them; said in every answer */
+    const char *ca_file; /* trusted for reports to an https:// server, or NULL: the system's */
+    uint32_t net_base;   /* host order: 10.88.0.0 */
+    int net_bits;        /* 16 */
+    bool emulate;        /* device nodes without a driver behind them; said in every answer */
     uid_t allow[AGENT_ALLOW_MAX];
     int allow_n;
 };

@@ -30,25 +30,17 @@ int supervise_spawn(const struct agent *a, const char *dir, struct sl_err *err)
 {
     char log[PATH_MAX], subnet[32], ip[IP_TEXT], copy[PATH_MAX];
     snprintf(subnet, sizeof subnet, "%s/%d", gateway_ip(a, ip), a->net_bits);
-    const char *argv[] = {"starlease-agentd",
-                          "--supervise",
-                          dir,
-                          "--state",
-                          a->state_dir,
-                          "--run",
-                          a->run_dir,
-                          "--node",
-                          a->node,
-                          "--kfd-root",
-                          a->kfd_root,
-                          "--dev-root",
-                          a->dev_root,
-                          "--bridge",
-                          a->bridge,
-                          "--subnet",
-                          subnet,
-                          a->emulate ? "--emulate" : NULL,
-                          NULL};
+    const char *argv[24] = {
+        "starlease-agentd", "--supervise", dir,       "--state",    a->state_dir, "--run",
+        a->run_dir,         "--node",      a->node,   "--kfd-root", a->kfd_root,  "--dev-root",
+        a->dev_root,        "--bridge",    a->bridge, "--subnet",   subnet};
+    int n = 17;
+    if (a->emulate)
+        argv[n++] = "--emulate";
+    if (a->ca_file) {
+        argv[n++] = "--ca-file";
+        argv[n++] = a->ca_file;
+    }
     posix_spawn_file_actions_t fa;
     posix_spawnattr_t at;
     sigset_t none;

@@ -212,7 +212,9 @@ int mount_device(const char *device, const char *fs, const char *target, bool re
                  struct sl_err *err)
 {
     unsigned long flags = MS_NODEV | (readonly ? MS_RDONLY : 0);
-    if (mount(device, target, fs, flags, NULL) < 0)
+    /* what a tenant deletes goes back to the host: his disk is a sparse file */
+    const char *options = readonly ? NULL : "discard";
+    if (mount(device, target, fs, flags, options) < 0)
         return sl_fail_errno(err, errno, "mount %s on %s", device, target);
     return 0;
 }

@@ -21,6 +21,8 @@ const struct cmd_opt agent_option_table[] = {
     {"subnet", 0, CMD_TEXT, "NET/BITS", "addresses of the leases (10.88.0.0/16)", NULL, O(subnet)},
     {"allow-uid", 0, CMD_LIST, "UID", "user that may connect, besides root; may be repeated", NULL,
      O(allow_uid)},
+    {"ca-file", 0, CMD_TEXT, "FILE", "certificate that reports to an https:// server trust", NULL,
+     O(ca_file)},
     {"supervise", 0, CMD_TEXT, "DIR",
      "stand for the lease of that folder (for the daemon's own use)", NULL, O(supervise)},
     {0}};
@@ -68,6 +70,7 @@ int agent_from_options(const struct agent_options *o, struct agent *ret, struct 
         .kfd_root = o->kfd_root ? o->kfd_root : "/sys/class/kfd/kfd",
         .dev_root = o->dev_root ? o->dev_root : "/dev",
         .bridge = o->bridge ? o->bridge : "slbr0",
+        .ca_file = o->ca_file,
         .emulate = o->emulate,
     };
     const char *const dirs[][2] = {{"state", ret->state_dir}, {"run", ret->run_dir}};

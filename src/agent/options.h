@@ -9,6 +9,7 @@
 
 struct agent_options {
     const char *state, *run, *socket, *node, *kfd_root, *dev_root, *bridge, *subnet, *supervise;
+    const char *ca_file;
     struct cmd_list allow_uid;
     bool emulate;
 };

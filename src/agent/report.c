@@ -27,7 +27,8 @@ static void body_write(struct sl_buf *b, const struct lease_spec *s, const struc
     jw_end(&w);
 }
 
-static struct report_answer post(const struct lease_spec *s, const struct sl_buf *body)
+static struct report_answer post(const struct agent *ag, const struct lease_spec *s,
+                                 const struct sl_buf *body)
 {
     struct report_answer a = {0};
     struct sl_err err = {0};
@@ -41,7 +42,7 @@ static struct report_answer post(const struct lease_spec *s, const struct sl_buf
                          .body_n = body->n,
                          .timeout_ms = REPORT_TIMEOUT_MS,
                          .out = &out,
-                         .ca_file = getenv("STARLEASE_CA_FILE")};
+                         .ca_file = ag->ca_file};
     if (http_do(&r, &err) < 0)
         return a;
     a.status = r.status;
@@ -55,8 +56,8 @@ static struct report_answer post(const struct lease_spec *s, const struct sl_buf
     return a;
 }
 
-int report_send(struct report *r, const struct lease_spec *s, const struct report_facts *f,
-                struct sl_err *err)
+int report_send(struct report *r, const struct agent *ag, const struct lease_spec *s,
+                const struct report_facts *f, struct sl_err *err)
 {
     int fds[2];
     SL_AUTO_BUF struct sl_buf body = SL_BUF(65536);
@@ -69,7 +70,7 @@ int report_send(struct report *r, const struct lease_spec *s, const struct repor
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        struct report_answer a = post(s, &body);
+        struct report_answer a = post(ag, s, &body);
         _exit(write(fds[1], &a, sizeof a) == sizeof a ? 0 : 1);
     }
     close(fds[1]);

@@ -4,7 +4,7 @@
  * Each report is made by a child process, so a server that hangs delays neither heartbeat nor stop.
  *
  *     struct report r = {.fd = -1};
- *     report_send(&r, &spec, json, err);          one at a time
+ *     report_send(&r, a, &spec, &facts, err);     one at a time
  *     ... poll r.fd; when readable:
  *     struct report_answer a = report_take(&r);
  */
@@ -30,8 +30,8 @@ struct report_facts {
     const char *metric_json;       /* an object, or NULL */
 };
 
-int report_send(struct report *r, const struct lease_spec *s, const struct report_facts *f,
-                struct sl_err *err);
+int report_send(struct report *r, const struct agent *a, const struct lease_spec *s,
+                const struct report_facts *f, struct sl_err *err);
 /* Reads the answer and ends the child. */
 struct report_answer report_take(struct report *r);
 /* Forgets the report that is under way. */

@@ -33,6 +33,7 @@ int state_read(const char *dir, struct lease_state *ret, struct sl_err *err)
     ret->started = jr_true(jr_get(v, "started"));
     ret->go = jr_true(jr_get(v, "go"));
     ret->ready_us = jr_i64(jr_get(v, "ready_us"), 0);
+    ret->go_us = jr_i64(jr_get(v, "go_us"), 0);
     ret->last_alive_us = jr_i64(jr_get(v, "last_alive_us"), 0);
     ret->funded_until_us = jr_i64(jr_get(v, "funded_until_us"), 0);
     ret->exit_code = (int)jr_i64(jr_get(v, "exit_code"), -1);
@@ -55,6 +56,7 @@ int state_write(const char *dir, const struct lease_state *s, struct sl_err *err
     jw_bool(&w, "started", s->started);
     jw_bool(&w, "go", s->go);
     jw_int(&w, "ready_us", s->ready_us);
+    jw_int(&w, "go_us", s->go_us);
     jw_int(&w, "last_alive_us", s->last_alive_us);
     jw_int(&w, "funded_until_us", s->funded_until_us);
     jw_int(&w, "exit_code", s->exit_code);

@@ -23,7 +23,7 @@ struct lease_state {
     bool
         started; /* the container was made, connected and started: a new supervisor can take over */
     bool go;     /* the server said go: the meter runs, devices and command are in */
-    int64_t ready_us, last_alive_us, funded_until_us;
+    int64_t ready_us, go_us, last_alive_us, funded_until_us;
     int exit_code; /* -1: not known */
     bool reported; /* the end was reported, or need not be */
     char reason[200];

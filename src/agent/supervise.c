@@ -4,6 +4,7 @@
 #include "agent/metadata.h"
 #include "agent/mount.h"
 #include "agent/report.h"
+#include "base/core/clock.h"
 #include "base/core/failpoint.h"
 #include "base/core/log.h"
 #include "base/io/crypto.h"
@@ -43,7 +44,7 @@ struct sup {
     struct metadata meta;
     struct report report;
     const char *report_kind; /* of the report under way */
-    int64_t next_report_ms, retry_ms, begun_ms, alive_ms;
+    int64_t next_report_ms, retry_ms, begun_ms;
     char metrics[METRICS_WAITING][METADATA_METRIC_MAX * 2];
     int metrics_n;
     bool stopping; /* asked by an operation: nothing to report */
@@ -171,14 +172,14 @@ static int go(struct sup *s, struct sl_err *err)
         return -1;
     FAILPOINT("agent.devices");
     s->st.go = true;
+    s->st.go_us = agent_now_us();
     snprintf(s->st.state, sizeof s->st.state, "running");
     save(s);
     if (file_write(agent_path(path, "%s/guest/go", s->dir), "go\n", 3, 0644, err) < 0)
         return -1;
     FAILPOINT("agent.went");
     s->phase = PHASE_RUNNING;
-    s->alive_ms = agent_mono_ms();
-    s->next_report_ms = s->alive_ms + s->spec.heartbeat_s * 1000;
+    s->next_report_ms = agent_mono_ms() + s->spec.heartbeat_s * 1000;
     log_info("lease.running", "lease=%s epoch=%lld", s->spec.lease, (long long)s->spec.epoch);
     return 0;
 }
@@ -236,7 +237,7 @@ static void report_due(struct sup *s)
     int64_t now = agent_mono_ms();
     if (s->report.fd >= 0 || now < s->next_report_ms || s->phase == PHASE_BANNER)
         return;
-    f.alive_s = s->alive_ms ? (now - s->alive_ms) / 1000 : 0;
+    f.alive_s = s->st.go_us ? (agent_now_us() - s->st.go_us) / SL_SEC : 0;
     f.host_key = s->st.host_key;
     if (s->phase == PHASE_READY)
         f.kind = "ready";
@@ -250,7 +251,7 @@ static void report_due(struct sup *s)
     if (s->metrics_n && s->phase == PHASE_RUNNING)
         f.metric_json = s->metrics[0];
     s->report_kind = f.kind;
-    if (report_send(&s->report, &s->spec, &f, &err) < 0) {
+    if (report_send(&s->report, s->a, &s->spec, &f, &err) < 0) {
         log_error("report.send", "lease=%s error=\"%s\"", s->spec.lease, err.msg);
         s->next_report_ms = now + RETRY_MAX_MS;
     }
@@ -396,7 +397,6 @@ static void begin(struct sup *s)
     console_open(s);
     if (s->st.go) {
         char path[PATH_MAX];
-        s->alive_ms = agent_mono_ms();
         (void)file_write(agent_path(path, "%s/guest/go", s->dir), "go\n", 3, 0644, &err);
     }
 }
