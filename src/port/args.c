@@ -76,6 +76,14 @@ bool args_split(struct lex *l, size_t open, size_t close, struct args *ret)
     return add_arg(ret, l, first, close);
 }
 
+bool has_directive(const struct lex *l, size_t from, size_t to)
+{
+    for (size_t i = from; i <= to; i++)
+        if (l->v[i].kind == LEX_HASH)
+            return true;
+    return false;
+}
+
 static void insert(struct pass *p, size_t at, const char *text)
 {
     source_edit(p->s, at, 0, text, strlen(text), EDIT_ARGS);
@@ -124,6 +132,10 @@ static void move_args(struct pass *p, const struct args *a, const struct api_rul
 static void apply(struct pass *p, const struct args *a, const struct api_rule *r)
 {
     bool there = r->arg < a->n;
+    if (r->action > API_ARG_ADD && has_directive(p->l, a->open, a->close)) {
+        pass_note(p, p->l->v[a->open].at, -1, PORT_DATA_LOSS);
+        return;
+    }
     switch (r->action) {
     case API_ARG_SYMBOL:
         if (there)

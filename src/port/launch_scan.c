@@ -208,7 +208,7 @@ bool pass_launch_macro(struct pass *p, size_t i)
         return false;
     size_t close = lex_close(l, open);
     struct args call;
-    if (close == SIZE_MAX || !args_split(l, open, close, &call))
+    if (close == SIZE_MAX || has_directive(l, open, close) || !args_split(l, open, close, &call))
         return false;
     SL_AUTO_BUF struct sl_buf out = SL_BUF(1 << 20);
     expand_launch(p, m, &call, &out);

@@ -113,6 +113,9 @@ bool pass_launch_macro(struct pass *p, size_t i);
 /* Token i is a half2 variable whose x or y is read: casts it to half. */
 void pass_half2(struct pass *p, size_t i);
 
+/* Preprocessor lines stand among tokens [from, to]: what is there must not be moved or dropped. */
+bool has_directive(const struct lex *l, size_t from, size_t to);
+
 static inline size_t tok_end(const struct lex *l, size_t i)
 {
     return l->v[i].at + l->v[i].n;
