@@ -7,6 +7,7 @@
 #include "server/event.h"
 #include "server/lease.h"
 #include "server/meter.h"
+#include "server/metric.h"
 #include "server/node.h"
 #include "server/volume.h"
 #include <inttypes.h>
@@ -73,6 +74,8 @@ static int on_ready(struct db_c *c, struct server *s, struct lease *l,
         return -1;
     l->state = LEASE_RUNNING;
     l->funded_until_us = funded;
+    if (l->epoch == 1)
+        metric_launch(now - l->created_us);
     FAILPOINT("lease.running");
     return 0;
 }

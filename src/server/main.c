@@ -269,9 +269,30 @@ static const struct cmd_verb verbs[] = {{.name = "",
                                          .main = run},
                                         {0}};
 
+/* The man page's list of keys, from the table that reads them. */
+static void man_keys(struct sl_buf *b)
+{
+    const char *section = "";
+    sl_buf_adds(b, ".SH CONFIGURATION\nAn INI file. A variable STARLEASE_SECTION_KEY in the "
+                   "environment overrides a key.\n");
+    for (const struct conf_key *k = server_conf_keys; k->section; k++) {
+        if (!sl_streq(section, k->section))
+            sl_buf_printf(b, ".SS [%s]\n", k->section);
+        section = k->section;
+        sl_buf_printf(b, ".TP\n\\fB%s\\fR%s%s\n%s\n", k->key, *k->fallback ? " = " : "",
+                      k->fallback, k->doc);
+    }
+    sl_buf_adds(b, ".SH SIGNALS\nSIGTERM and SIGINT stop accepting, let requests in work end for "
+                   "server.drain, and exit with 0. Instances go on running.\n");
+}
+
 int main(int argc, char **argv)
 {
-    static const struct cmd_program program = {
-        .name = "starleased", .help = "control plane of Starlease", .verbs = verbs};
+    SL_AUTO_BUF struct sl_buf keys = SL_BUF(64 * 1024);
+    man_keys(&keys);
+    const struct cmd_program program = {.name = "starleased",
+                                        .help = "control plane of Starlease",
+                                        .verbs = verbs,
+                                        .man_tail = sl_buf_str(&keys)};
     return cmd_main(&program, argc, argv);
 }

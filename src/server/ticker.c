@@ -6,6 +6,7 @@
 #include "server/lease.h"
 #include "server/mail.h"
 #include "server/meter.h"
+#include "server/metric.h"
 #include "server/node.h"
 #include "server/volume.h"
 #include <inttypes.h>
@@ -354,8 +355,12 @@ static void *ticker_main(void *arg)
         struct sl_err err = {0};
         int64_t now = env_mono(s->env);
         bool meter = now - last_meter >= s->conf.meter_s * SL_SEC;
-        if (meter)
+        if (meter) {
+            metric_count(METRIC_METER_TICKS, 1);
+            if (last_meter && now - last_meter > 3 * s->conf.meter_s * SL_SEC)
+                metric_count(METRIC_METER_GAPS, 1);
             last_meter = now;
+        }
         if (ticker_once(s, meter, &err) < 0)
             log_error("ticker", "error=%s", log_quote(err.msg, quoted));
         pthread_mutex_lock(&clock_room.lock);
