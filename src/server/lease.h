@@ -40,8 +40,7 @@ struct lease_want {
     struct jr_strs keys, command; /* keys: ids; none: all of the account's */
 };
 int lease_create(struct db_c *c, struct server *s, const char *account_id,
-                 const struct lease_want *w, struct sl_arena *a, char ret_id[ID_TEXT],
-                 struct sl_err *err);
+                 const struct lease_want *w, char ret_id[ID_TEXT], struct sl_err *err);
 /* Ends billing now (or at the last proven heartbeat) and tells the node. Of a lease that is
  * stopping or over: 0, no effect. */
 int lease_stop(struct db_c *c, struct server *s, const struct lease *l, const char *actor,

@@ -132,7 +132,7 @@ static int answer(struct db_c *c, struct req *r, struct reply *out, const char *
 int lease_create_post(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
 {
     char id[ID_TEXT];
-    if (lease_create(c, r->s, r->caller.account_id, r->body, r->arena, id, err) < 0)
+    if (lease_create(c, r->s, r->caller.account_id, r->body, id, err) < 0)
         return -1;
     out->status = 201;
     (void)snprintf(out->location, sizeof out->location, "/v1/leases/%s", id);

@@ -225,8 +225,7 @@ static int create(struct creation *k, struct sl_err *err)
 }
 
 int lease_create(struct db_c *c, struct server *s, const char *account_id,
-                 const struct lease_want *w, struct sl_arena *a, char ret_id[ID_TEXT],
-                 struct sl_err *err)
+                 const struct lease_want *w, char ret_id[ID_TEXT], struct sl_err *err)
 {
     struct creation k = {.c = c,
                          .s = s,

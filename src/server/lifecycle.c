@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/lifecycle.h"
-#include "base/core/failpoint.h"
 #include "server/event.h"
 #include <stdio.h>
 

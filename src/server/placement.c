@@ -262,10 +262,23 @@ static int find(struct db_c *c, const struct place_ask *ask, struct candidates *
     return gather(&q, rc, k, false, a, err);
 }
 
+static int stock(struct db_c *c, const char *model, int64_t *ret_free, int64_t *ret_total,
+                 struct sl_err *err)
+{
+    struct db_q q;
+    int rc = db_row(c, &q, err, sql_stock, "t", model);
+    if (rc > 0) {
+        *ret_free = db_int(&q, 0);
+        *ret_total = db_int(&q, 1);
+    }
+    db_done(&q);
+    return rc < 0 ? -1 : 0;
+}
+
 static int refuse(struct db_c *c, const struct place_ask *ask, struct sl_err *err)
 {
     int64_t free = 0, total = 0;
-    if (place_stock(c, ask->model, &free, &total, err) < 0)
+    if (stock(c, ask->model, &free, &total, err) < 0)
         return -1;
     if (ask->node_name)
         return sl_fail_at(err, SL_NO_CAPACITY, "gpus",
@@ -297,17 +310,4 @@ int place_in_db(struct db_c *c, struct server *s, const struct place_ask *ask, c
     memcpy(ret_node, k->name[r.node], 64);
     *ret_mask = r.mask;
     return 0;
-}
-
-int place_stock(struct db_c *c, const char *model, int64_t *ret_free, int64_t *ret_total,
-                struct sl_err *err)
-{
-    struct db_q q;
-    int rc = db_row(c, &q, err, sql_stock, "t", model);
-    if (rc > 0) {
-        *ret_free = db_int(&q, 0);
-        *ret_total = db_int(&q, 1);
-    }
-    db_done(&q);
-    return rc < 0 ? -1 : 0;
 }

@@ -63,7 +63,4 @@ struct place_ask {
  * many cards of the model are free and why they do not do. The caller takes them (node_take). */
 int place_in_db(struct db_c *c, struct server *s, const struct place_ask *ask, char ret_node[64],
                 uint64_t *ret_mask, struct sl_err *err);
-/* Whether a quote could be placed now; free and total cards of the model. */
-int place_stock(struct db_c *c, const char *model, int64_t *ret_free, int64_t *ret_total,
-                struct sl_err *err);
 #endif

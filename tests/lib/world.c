@@ -202,9 +202,8 @@ static int quote(struct db_c *c, void *arg, struct sl_err *err)
 static int create(struct db_c *c, void *arg, struct sl_err *err)
 {
     struct making *m = arg;
-    SL_AUTO_ARENA struct sl_arena a = {0};
     struct lease_want lw = {.quote = m->quote, .name = m->name};
-    return lease_create(c, &m->w->s, m->account, &lw, &a, m->id, err);
+    return lease_create(c, &m->w->s, m->account, &lw, m->id, err);
 }
 
 int world_quote(struct world *w, const char *account, const char *model, int64_t gpus,
