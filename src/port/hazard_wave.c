@@ -74,6 +74,8 @@ static enum mask classify(const struct hz *h, uint32_t a, uint32_t b, int depth)
 static enum mask classify_name(const struct hz *h, uint32_t i, int depth)
 {
     const struct hz_macro *m = hz_macro_of(h, i);
+    if (hz_is(h, i, "UINT32_MAX") || hz_is(h, i, "UINT_MAX"))
+        return MASK_FULL;
     if (m && !m->function)
         return classify(h, m->body0, m->body1, depth + 1);
     const struct hz_decl *d = hz_decl_of(h, i);
