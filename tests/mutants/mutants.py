@@ -30,7 +30,7 @@ MUTANTS = [
     # ---- leases ----
     ("starting-is-billed", "src/server/lifecycle.c", "SM_TO(LEASE_RUNNING) | SM_TO(LEASE_STOPPING),                    false, 300, LEASE_STOPPING},",
      "SM_TO(LEASE_RUNNING) | SM_TO(LEASE_STOPPING),                    true, 300, LEASE_STOPPING},", LEASE),
-    ("silence-is-billed", "src/server/lease.c", "return now - last <= 2 * s->conf.heartbeat_s * SL_SEC ? now : last;", "return now;", LEASE),
+    ("silence-is-billed", "src/server/lease.c", "return now - last <= 2 * s->conf.heartbeat_s * SL_SEC ? now : last;", "return now - last <= 2 * s->conf.heartbeat_s * SL_SEC ? now : now;", LEASE),
     ("stale-epoch-is-heard", "src/server/lease_report.c", "if (rep->epoch != l->epoch)", "if (rep->epoch > l->epoch)", LEASE),
     ("foreign-lease-is-shown", "src/server/lease.c", "if (rc == 0 || (account_id && !sl_streq(account_id, ret->account_id)))", "if (rc == 0)", LEASE),
     ("wiped-cards-are-not-needed", "src/server/node.c",

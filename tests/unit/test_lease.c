@@ -201,6 +201,25 @@ static void a_ready_after_the_stop_gets_no_go(void **state)
     assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM segment"), 0);
 }
 
+struct look {
+    const char *account, *id;
+};
+static int look_fn(struct db_c *c, void *arg, struct sl_err *e)
+{
+    const struct look *k = arg;
+    SL_AUTO_ARENA struct sl_arena a = {0};
+    struct lease l;
+    return lease_get(c, k->account, k->id, &a, &l, e);
+}
+
+static void a_foreign_lease_does_not_exist(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(db_read(w.s.db, look_fn, &(struct look){w.account[0], id}, &err));
+    assert_int_equal(db_read(w.s.db, look_fn, &(struct look){w.account[1], id}, &err), -1);
+    assert_int_equal(err.code, SL_NOT_FOUND);
+}
+
 static void a_failed_start_costs_nothing_and_gives_the_funds_back(void **state)
 {
     const char *id = lease_of(0, 4);
