@@ -626,6 +626,7 @@ int main(void)
         T(ready_twice_starts_the_meter_once),
         T(a_stale_epoch_is_refused),
         T(a_ready_after_the_stop_gets_no_go),
+        T(a_foreign_lease_does_not_exist),
         T(a_failed_start_costs_nothing_and_gives_the_funds_back),
         T(three_failed_starts_quarantine_the_node),
         T(a_silent_host_is_billed_to_its_last_heartbeat),
