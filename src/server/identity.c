@@ -4,6 +4,7 @@
 #include "server/account.h"
 #include "server/auth.h"
 #include "server/event.h"
+#include "server/money_api.h"
 #include "server/wallet.h"
 
 enum { ADAPTER_TIMEOUT_MS = 10000, ADAPTER_ANSWER_MAX = 64 * 1024 };
@@ -170,26 +171,6 @@ static int trial_identity(struct db_c *c, struct req *r, char ret_hash[SHA256_HE
     return 0;
 }
 
-static int wallet_json(struct db_c *c, struct jw *w, const char *account_id, struct sl_err *err)
-{
-    struct wallet k;
-    if (wallet_get(c, account_id, &k, err) < 0)
-        return -1;
-    int64_t lasts = wallet_lasts_s(&k);
-    jw_object(w, "wallet");
-    jw_str(w, "currency", k.currency);
-    jw_money(w, "cash", k.cash);
-    jw_money(w, "credit", k.credit);
-    jw_money(w, "held", wallet_held(&k));
-    jw_money(w, "available", wallet_available(&k));
-    if (lasts < 0)
-        jw_null(w, "balance_lasts_s");
-    else
-        jw_int(w, "balance_lasts_s", lasts);
-    jw_end(w);
-    return 0;
-}
-
 int trial_create(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
 {
     char hash[SHA256_HEX];
@@ -200,7 +181,7 @@ int trial_create(struct db_c *c, struct req *r, struct reply *out, struct sl_err
     jw_object(&out->json, NULL);
     jw_bool(&out->json, "granted", granted);
     jw_money(&out->json, "amount", micro);
-    if (wallet_json(c, &out->json, r->caller.account_id, err) < 0)
+    if (wallet_write(c, &out->json, "wallet", r->caller.account_id, err) < 0)
         return -1;
     jw_end(&out->json);
     return 0;
