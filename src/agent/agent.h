@@ -71,6 +71,9 @@ bool agent_wait(bool (*fn)(void *arg), void *arg, int wait_ms);
 int64_t agent_now_us(void);  /* UTC */
 int64_t agent_mono_ms(void); /* for deadlines */
 
+/* Atomic replacement of a file in RUN. Not synced to disk: what RUN says is void after a power cut.
+ */
+int run_write(const char *path, const void *data, size_t n, int mode, struct sl_err *err);
 /* Sockets, files: whole writes with EINTR handled. 0 or -1 with errno. */
 int write_all(int fd, const void *p, size_t n);
 #endif

@@ -247,5 +247,5 @@ int bundle_write(const struct lease_spec *spec, const struct dev_set *devices, c
     if (dir_make(agent_path(path, "%s/bundle", dir), 0711, err) < 0)
         return -1;
     bundle_json(&b, &out);
-    return file_write(agent_path(path, "%s/bundle/config.json", dir), out.p, out.n, 0600, err);
+    return run_write(agent_path(path, "%s/bundle/config.json", dir), out.p, out.n, 0600, err);
 }

@@ -176,8 +176,8 @@ static int put_text(const char *dir, const char *name, const struct sl_buf *b, m
                     uid_t uid, struct sl_err *err)
 {
     char path[PATH_MAX];
-    if (file_write(agent_path(path, "%s/guest/%s", dir, name), sl_buf_str(b), b->n, (int)mode,
-                   err) < 0)
+    if (run_write(agent_path(path, "%s/guest/%s", dir, name), sl_buf_str(b), b->n, (int)mode, err) <
+        0)
         return -1;
     if (chown(path, uid, uid) < 0)
         return sl_fail_errno(err, errno, "chown %s", path);

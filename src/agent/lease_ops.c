@@ -172,7 +172,7 @@ static int lease_end(const struct agent *a, const char *lease, int grace_s, stru
     if (spec_read(dir, &s, &arena, err) < 0)
         return -1;
     snprintf(text, sizeof text, "%d", grace_s);
-    if (file_write(agent_path(path, "%s/stop", dir), text, strlen(text), 0600, err) < 0)
+    if (run_write(agent_path(path, "%s/stop", dir), text, strlen(text), 0600, err) < 0)
         return -1;
     FAILPOINT("agent.stop_marked");
     if (state_supervised(dir)) {

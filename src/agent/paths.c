@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/agent.h"
+#include "base/core/mem.h"
 #include "base/io/env.h"
 #include "base/io/proc.h"
 #include <errno.h>
@@ -129,5 +130,17 @@ int write_all(int fd, const void *p, size_t n)
         c += w;
         n -= (size_t)w;
     }
+    return 0;
+}
+
+int run_write(const char *path, const void *data, size_t n, int mode, struct sl_err *err)
+{
+    char temp[PATH_MAX];
+    agent_path(temp, "%s.new", path);
+    SL_AUTO_CLOSE int fd =
+        open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode & 0700);
+    if (fd < 0 || fchmod(fd, (mode_t)mode) < 0 || write_all(fd, data, n) < 0 ||
+        rename(temp, path) < 0)
+        return sl_fail_errno(err, errno, "write %s", path);
     return 0;
 }

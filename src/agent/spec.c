@@ -166,7 +166,7 @@ int spec_write(const struct lease_spec *s, const char *dir, struct sl_err *err)
     jw_int(&w, "shared_quota_bytes", s->shared_quota_bytes);
     jw_end(&w);
     char path[PATH_MAX];
-    return file_write(agent_path(path, "%s/spec.json", dir), b.p, b.n, 0600, err);
+    return run_write(agent_path(path, "%s/spec.json", dir), b.p, b.n, 0600, err);
 }
 
 int spec_read(const char *dir, struct lease_spec *ret, struct sl_arena *arena, struct sl_err *err)

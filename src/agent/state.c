@@ -64,7 +64,7 @@ int state_write(const char *dir, const struct lease_state *s, struct sl_err *err
     jw_str(&w, "reason", s->reason);
     jw_str(&w, "host_key", s->host_key);
     jw_end(&w);
-    return file_write(agent_path(path, "%s/state.json", dir), b.p, b.n, 0600, err);
+    return run_write(agent_path(path, "%s/state.json", dir), b.p, b.n, 0600, err);
 }
 
 static int lock_open(const char *dir)

@@ -103,8 +103,8 @@ static void console_keep_tail(struct sup *s)
     if (size > 0) {
         ssize_t n = pread(s->console, tail, TAIL, size > TAIL ? size - TAIL : 0);
         if (n > 0)
-            (void)file_write(agent_path(path, "%s/log.tail", s->dir), tail, (size_t)n, 0600,
-                             &ignored);
+            (void)run_write(agent_path(path, "%s/log.tail", s->dir), tail, (size_t)n, 0600,
+                            &ignored);
     }
     free(tail);
     if (s->console >= 0)
@@ -175,7 +175,7 @@ static int go(struct sup *s, struct sl_err *err)
     s->st.go_us = agent_now_us();
     snprintf(s->st.state, sizeof s->st.state, "running");
     save(s);
-    if (file_write(agent_path(path, "%s/guest/go", s->dir), "go\n", 3, 0644, err) < 0)
+    if (run_write(agent_path(path, "%s/guest/go", s->dir), "go\n", 3, 0644, err) < 0)
         return -1;
     FAILPOINT("agent.went");
     s->phase = PHASE_RUNNING;
@@ -397,7 +397,7 @@ static void begin(struct sup *s)
     console_open(s);
     if (s->st.go) {
         char path[PATH_MAX];
-        (void)file_write(agent_path(path, "%s/guest/go", s->dir), "go\n", 3, 0644, &err);
+        (void)run_write(agent_path(path, "%s/guest/go", s->dir), "go\n", 3, 0644, &err);
     }
 }
 
