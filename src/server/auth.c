@@ -2,6 +2,7 @@
 #include "server/auth.h"
 #include "base/core/map.h"
 #include <pthread.h>
+#include <strings.h>
 
 enum { USED_MAX = 10000 };
 
@@ -132,7 +133,7 @@ int auth_caller(struct db_c *c, struct server *s, const char *authorization, con
     *ret = (struct caller){.role = ROLE_ANYONE, .address = address};
     if (!authorization)
         return 0;
-    if (!sl_starts(authorization, "Bearer "))
+    if (strncasecmp(authorization, "Bearer ", 7) != 0)
         return refuse(err);
     const char *token = authorization + 7;
     if (sl_starts(token, "slt_")) {

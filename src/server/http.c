@@ -651,6 +651,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
                  {"If-None-Match", &r->if_none_match},
                  {"Content-Length", &length},
                  {"Expect", &c->expect},
+                 {"Accept-Language", &r->accept_language},
                  {"Transfer-Encoding", &ignored}};
     (void)kind;
     for (size_t i = 0; value && i < SL_COUNT(known); i++) {

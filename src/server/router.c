@@ -65,7 +65,8 @@ int reply_problem(struct reply *out, const struct req *r, const struct sl_err *e
     out->json = (struct jw){.b = &out->body};
     jw_object(&out->json, NULL);
     jw_str(&out->json, "type", type);
-    jw_str(&out->json, "title", info->title_en);
+    bool zh = r->accept_language && sl_starts(r->accept_language, "zh");
+    jw_str(&out->json, "title", zh ? info->title_zh : info->title_en);
     jw_int(&out->json, "status", info->http);
     jw_str(&out->json, "code", info->name);
     jw_str(&out->json, "detail", e->msg);
@@ -319,11 +320,13 @@ static int run_slow_read(struct run *k, struct sl_err *err)
 static int run_read(struct run *k, struct sl_err *err)
 {
     struct req *r = k->r;
-    bool cached = (r->route->flags & ROUTE_CACHED) && !r->n_query && !r->authorization && !r->raw_n;
+    bool cached = (r->route->flags & ROUTE_CACHED) && !r->n_query && !r->raw_n;
     if (r->route->prepare)
         return run_slow_read(k, err);
     if (!cached)
         return db_read(r->s->db, read_step, k, err);
+    if (r->authorization && db_read(r->s->db, authenticate, r, err) < 0)
+        return -1; /* the answer is for everybody, but a bad token is told */
     struct cache_version now = cache_version(r->s);
     if (cache_get(r->route, &now, k->out))
         return 0;

@@ -5,9 +5,9 @@
  *
  * A handler runs inside one transaction and touches only the database and memory: GET handlers get
  * a read snapshot, the others the writer's transaction, in which the router also stores the
- * Idempotency-Key with the answer. Slow work that needs no database (password hashing) goes into
- * `prepare`, which runs before the transaction; its results live in req->prepared (arena). A
- * handler may run more than once.
+ * Idempotency-Key with the answer. Slow work (password hashing, asking another program) goes into
+ * `prepare`, which runs before the transaction, in a thread that may wait; its results live in
+ * req->prepared (arena). A handler may run more than once.
  *
  *     static int lease_show(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
  *     {
@@ -42,7 +42,7 @@ struct req {
     const char *raw;
     size_t raw_n;
     /* What http.c found in the headers; NULL when absent. */
-    const char *authorization, *content_type, *accept, *last_event_id, *address;
+    const char *authorization, *content_type, *accept, *last_event_id, *address, *accept_language;
     bool loopback;  /* the peer is this machine */
     int64_t wait_s; /* ROUTE_WAIT: filled by router_run for http.c, which does the waiting */
 };

@@ -167,11 +167,20 @@ def prices_are_cached_and_fresh(s, c, op):
     t.ok(plain.headers["etag"] != etag, "and has another ETag")
 
 
+def two_languages(s, c):
+    status, b = Checked(s.port).get("/v1/account", headers={"Accept-Language": "zh-CN,zh;q=0.9"})
+    t.ok(status == 401 and b["title"] == "未登录" and b["code"] == "unauthenticated", "the title of an error comes in Chinese when asked for; the code stays", b)
+    status, _ = Checked(s.port).get("/v1/account", headers={"Authorization": "bearer " + c.token})
+    t.equal(status, 200, "the scheme of the token may be written in small letters")
+    status, _ = Checked(s.port).get("/v1/prices", headers={"Authorization": "Bearer slk_0"})
+    t.equal(status, 401, "a bad token is told even where none is needed")
+
+
 with Server() as s:
     Checked(s.port)
     ann, op = checked(s.renter("ann@example.com")), checked(s.operator())
     for step, args in [(broken_json, (s, ann)), (big_bodies, (s, ann)), (smuggling, (s, ann)), (odd_requests, (s, ann)), (escapes_in_answers, (s, ann)),
-                       (many_connections, (s, ann)), (idempotent_race, (s, ann)), (prices_are_cached_and_fresh, (s, ann, op))]:
+                       (many_connections, (s, ann)), (idempotent_race, (s, ann)), (two_languages, (s, ann)), (prices_are_cached_and_fresh, (s, ann, op))]:
         t.run(step.__name__, step, *args)
     t.ok(s.proc.poll() is None, "the server lived through all of it")
 t.done()
