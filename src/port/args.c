@@ -78,6 +78,9 @@ bool args_split(struct lex *l, size_t open, size_t close, struct args *ret)
 
 bool has_directive(const struct lex *l, size_t from, size_t to)
 {
+    enum { LOOK_MAX = 4096 }; /* tokens; nested calls must not make this quadratic */
+    if (to - from > LOOK_MAX)
+        return true;
     for (size_t i = from; i <= to; i++)
         if (l->v[i].kind == LEX_HASH)
             return true;
@@ -133,7 +136,7 @@ static void apply(struct pass *p, const struct args *a, const struct api_rule *r
 {
     bool there = r->arg < a->n;
     if (r->action > API_ARG_ADD && has_directive(p->l, a->open, a->close)) {
-        pass_note(p, p->l->v[a->open].at, -1, PORT_DATA_LOSS);
+        pass_note(p, p->l->v[a->open].at, -1, PORT_BY_HAND);
         return;
     }
     switch (r->action) {

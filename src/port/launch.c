@@ -35,37 +35,48 @@ static size_t config_end(struct lex *l, size_t i)
     return SIZE_MAX;
 }
 
-/* Steps back over one name, call, index or template list that ends at token i; SIZE_MAX: it is
- * none. */
+/* A word that ends an expression's way back: `return (k)<<<...`. */
+static bool is_keyword(const struct lex *l, size_t i)
+{
+    return lex_is(l, i, "return") || lex_is(l, i, "else") || lex_is(l, i, "do");
+}
+
+/* What can stand right before a call, index or template list that belongs to it. */
+static bool can_be_applied(const struct lex *l, size_t i)
+{
+    return (l->v[i].kind == LEX_IDENT && !is_keyword(l, i)) || lex_punct(l, i, ')') ||
+           lex_punct(l, i, ']') || lex_punct(l, i, '>');
+}
+
+/* Steps back over a name with the calls, indices and template lists behind it, which end at token
+ * i; SIZE_MAX: it is none. */
 static size_t back_unit(struct lex *l, size_t i)
 {
-    const struct lex_tok *t = &l->v[i];
-    if (t->kind == LEX_IDENT)
-        return i;
-    if (t->kind != LEX_PUNCT)
-        return SIZE_MAX;
-    size_t open = t->sub == ')' || t->sub == ']' ? lex_open(l, i)
-                  : t->sub == '>'                ? lex_angle_open(l, i)
-                                                 : SIZE_MAX;
-    if (open == SIZE_MAX)
-        return SIZE_MAX;
-    size_t before = lex_prev_code(l, open);
-    bool joined =
-        before != SIZE_MAX && (l->v[before].kind == LEX_IDENT || lex_punct(l, before, ')') ||
-                               lex_punct(l, before, ']') || lex_punct(l, before, '>'));
-    if (t->sub == '>' && (before == SIZE_MAX || l->v[before].kind != LEX_IDENT))
-        return SIZE_MAX;
-    if (!joined || lex_is(l, before, "return") || lex_is(l, before, "else"))
-        return open;
-    size_t unit = back_unit(l, before);
-    return unit == SIZE_MAX ? open : unit;
+    size_t start = SIZE_MAX;
+    for (int k = 0; k < LAUNCH_MAX_TOKENS; k++) {
+        const struct lex_tok *t = &l->v[i];
+        if (t->kind == LEX_IDENT)
+            return i;
+        bool angle = lex_punct(l, i, '>');
+        size_t open = lex_punct(l, i, ')') || lex_punct(l, i, ']') ? lex_open(l, i)
+                      : angle                                      ? lex_angle_open(l, i)
+                                                                   : SIZE_MAX;
+        size_t before = open == SIZE_MAX ? SIZE_MAX : lex_prev_code(l, open);
+        if (open == SIZE_MAX || (angle && (before == SIZE_MAX || l->v[before].kind != LEX_IDENT)))
+            return start;
+        start = open;
+        if (before == SIZE_MAX || !can_be_applied(l, before))
+            return start;
+        i = before;
+    }
+    return start;
 }
 
 /* The first token of the postfix expression whose last token is i. */
 static size_t callee_start(struct lex *l, size_t i)
 {
     size_t start = back_unit(l, i);
-    while (start != SIZE_MAX) {
+    for (int k = 0; k < LAUNCH_MAX_TOKENS && start != SIZE_MAX; k++) {
         size_t link = lex_prev_code(l, start);
         if (link != SIZE_MAX && lex_is(l, link, "template")) {
             start = link;
@@ -77,9 +88,7 @@ static size_t callee_start(struct lex *l, size_t i)
         if (!scope && !lex_punct(l, link, '.') && !lex_punct(l, link, LEX_P_ARROW))
             return start;
         size_t before = lex_prev_code(l, link);
-        size_t unit = before == SIZE_MAX || lex_is(l, before, "return") || lex_is(l, before, "else")
-                          ? SIZE_MAX
-                          : back_unit(l, before);
+        size_t unit = before == SIZE_MAX || is_keyword(l, before) ? SIZE_MAX : back_unit(l, before);
         if (unit == SIZE_MAX)
             return scope ? link : start;
         start = unit;

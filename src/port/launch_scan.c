@@ -5,6 +5,8 @@
  */
 #include "port/pass.h"
 
+enum { BODY_MAX_TOKENS = 4096 }; /* a macro for a kernel's name is short */
+
 struct launch_macro {
     size_t launch; /* token of `<<<` in the body */
     bool function;
@@ -73,6 +75,7 @@ static void scan_launch_macro(struct pass *p, size_t name, size_t i)
         return;
     }
     *sl_map_put(&p->launch_macros, lex_text(l, name), l->v[name].n) = m;
+    *sl_map_put(&p->expanded, (const char *)&i, sizeof i) = m;
 }
 
 /* Remembers a macro by the token of its name. */
@@ -130,8 +133,9 @@ bool launch_is_template(struct pass *p, size_t last)
         size_t end = (size_t)(name - l->v);
         if (l->v[end + 1].kind == LEX_EOD || !(l->v[end + 1].flags & LEX_F_SPACE))
             return false;
-        while (l->v[end].kind != LEX_EOD)
-            end++;
+        for (size_t stop = end + BODY_MAX_TOKENS; l->v[end].kind != LEX_EOD; end++)
+            if (end == stop)
+                return false;
         last = lex_prev(l, end);
     }
     return false;
@@ -139,12 +143,7 @@ bool launch_is_template(struct pass *p, size_t last)
 
 bool launch_is_expanded(struct pass *p, size_t i)
 {
-    size_t it = 0;
-    void *v;
-    while (sl_map_next(&p->launch_macros, &it, &v))
-        if (((struct launch_macro *)v)->launch == i)
-            return true;
-    return false;
+    return sl_map_get(&p->expanded, (const char *)&i, sizeof i) != NULL;
 }
 
 /* Body tokens [from, to] with the parameters replaced by the call's arguments. */

@@ -48,8 +48,9 @@ struct pass {
     struct sl_map templates; /* names of __global__ templates */
     struct sl_map macros;    /* name -> struct lex_tok of the name in its #define */
     struct sl_map
-        launch_macros;    /* name -> struct launch_macro: macros that are expanded where used */
-    struct sl_map half2s; /* variables of type half2 */
+        launch_macros;      /* name -> struct launch_macro: macros that are expanded where used */
+    struct sl_map expanded; /* token of the `<<<` in those macros -> struct launch_macro */
+    struct sl_map half2s;   /* variables of type half2 */
 };
 
 /* translate.c */
@@ -113,7 +114,8 @@ bool pass_launch_macro(struct pass *p, size_t i);
 /* Token i is a half2 variable whose x or y is read: casts it to half. */
 void pass_half2(struct pass *p, size_t i);
 
-/* Preprocessor lines stand among tokens [from, to]: what is there must not be moved or dropped. */
+/* Preprocessor lines stand among tokens [from, to] (or these are too many to look through): what is
+ * there must not be moved or dropped. */
 bool has_directive(const struct lex *l, size_t from, size_t to);
 
 static inline size_t tok_end(const struct lex *l, size_t i)

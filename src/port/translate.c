@@ -317,6 +317,7 @@ void port_translate(struct source *s, const struct port_options *o, struct port_
     sl_map_free(&p.templates);
     sl_map_free(&p.macros);
     sl_map_free(&p.launch_macros);
+    sl_map_free(&p.expanded);
     sl_map_free(&p.half2s);
 }
 
@@ -363,6 +364,9 @@ const char *port_what_text(enum port_what w)
         return "the HIP counterpart of %s is newer than the target ROCm version";
     case PORT_DATA_LOSS:
         return "this argument has no counterpart and is dropped";
+    case PORT_BY_HAND:
+        return "the arguments of this call must be changed by hand: preprocessor lines are among "
+               "them";
     case PORT_OPEN_LAUNCH:
         return "<<< opens a launch that has no complete >>>(...)";
     case PORT_OPEN_COMMENT:

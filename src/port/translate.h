@@ -49,6 +49,7 @@ enum port_what {
     PORT_CUDA_REMOVED,
     PORT_TOO_NEW,     /* translated, but the target is newer than options.rocm */
     PORT_DATA_LOSS,   /* an argument was dropped */
+    PORT_BY_HAND,     /* an argument rule cannot be applied: preprocessor lines in the call */
     PORT_OPEN_LAUNCH, /* <<< without >>>(...) */
     PORT_OPEN_COMMENT,
     PORT_OPEN_STRING,
