@@ -51,7 +51,10 @@ const char *api_variant(int id, bool roc, uint32_t rocm)
         return NULL;
     const uint32_t *v = api_versions[r->version];
     uint32_t version = rocm ? rocm : UINT32_MAX - 1;
-    return version >= v[9] && version < (v[10] ? v[10] : UINT32_MAX) ? api_pool + name : NULL;
+    uint32_t before = v[10] ? v[10] : UINT32_MAX;
+    bool in =
+        v[9] > before ? version >= v[9] || version < before : version >= v[9] && version < before;
+    return in ? api_pool + name : NULL;
 }
 
 int api_topic(int id)

@@ -52,8 +52,9 @@ struct api {
     uint32_t cuda_added, cuda_deprecated, cuda_removed;
     uint32_t hip_added, hip_deprecated, hip_removed, hip_experimental;
     uint32_t roc_added, roc_removed;
-    /* Another spelling of the targets for ROCm versions in [variant_from, variant_before), or "":
-     * headers that moved, enumerators that changed their owner. */
+    /* Another spelling of the targets for ROCm versions in [variant_from, variant_before) (outside
+     * of [variant_before, variant_from) when that is the order), or "": headers that moved,
+     * enumerators that changed their owner. */
     const char *variant, *roc_variant;
     uint32_t variant_from, variant_before;
     const char *note; /* advice of one sentence, or "" */

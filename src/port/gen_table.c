@@ -22,7 +22,8 @@
  * - c+V c~V c-V: CUDA (or cuDNN) version that adds, deprecates, removes it; 0: not known which
  * - h+V h~V h-V: the same for HIP; r+V r-V: for the roc* target
  * - @FROM-BEFORE=TARGET: another HIP target for ROCm versions in that range, which may be open on
- *   one side; |@TARGET: the same for the roc* target, in the same range
+ *   one side (FROM above BEFORE: from FROM on, and before BEFORE); |@TARGET: the same for the roc*
+ * target, in the same range
  * - experimental, v2, main, miopen, extra, drop: flags, see API_* in api.h
  *
  * args.tab (the last file) says its own form. Any mistake stops the build with file and line.

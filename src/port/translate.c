@@ -47,7 +47,8 @@ const char *pass_target(const struct pass *p, int id, enum port_what *ret_why)
         return NULL;
     }
     const char *variant = p->o->hipify ? NULL : api_variant(id, roc, p->o->rocm);
-    bool blas_only = variant && api_kind(id) != API_HEADER && f & API_ROC && !roc;
+    bool blas_only = variant && !roc && f & API_ROC &&
+                     (api_kind(id) == API_CONSTANT || api_kind(id) == API_TYPE);
     if (variant && (!blas_only || p->blas_v1 || p->blas_v2))
         return variant;
     return roc ? api_roc(id) : api_hip(id);

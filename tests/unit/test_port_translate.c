@@ -193,11 +193,15 @@ static void excluded_blocks_stay_and_unknown_versions_count_as_compiled(void **s
 
 static void the_rocm_version_picks_the_spelling(void **state)
 {
-    static const struct row old[] = {{"#include <cublas_v2.h>\ncublasGemmEx(h, CUDA_R_32F);", RT
-                                      "#include <hipblas.h>\nhipblasGemmEx_v2(h, HIPBLAS_R_32F);"}};
+    static const struct row old[] = {{"#include <cublas_v2.h>\ncublasGemmEx(h, CUDA_R_32F);",
+                                      RT "#include <hipblas.h>\nhipblasGemmEx(h, HIPBLAS_R_32F);"}};
     static const struct row new[] = {
         {"#include <cublas_v2.h>\ncublasGemmEx(h, CUDA_R_32F);",
+         RT "#include <hipblas/hipblas.h>\nhipblasGemmEx(h, HIP_R_32F);"}};
+    static const struct row six[] = {
+        {"#include <cublas_v2.h>\ncublasGemmEx(h, CUDA_R_32F);",
          RT "#include <hipblas/hipblas.h>\nhipblasGemmEx_v2(h, HIP_R_32F);"}};
+    CHECK(six, .rocm = 60200);
     CHECK(old, .rocm = 50100);
     CHECK(new);
 }
