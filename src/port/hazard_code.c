@@ -154,9 +154,25 @@ static void read_macros(struct hz *h)
     }
 }
 
+/* By its name or what it includes. What hipify-perl made of CUDA code looks the same: it is
+ * reported on, and a person decides. */
+static bool is_hip(const struct source *s)
+{
+    size_t n = strlen(s->path);
+    if (n > 4 && sl_streq(s->path + n - 4, ".hip"))
+        return true;
+    for (size_t i = 0; i < s->lex.n; i++)
+        if (s->lex.v[i].kind == LEX_HEADER &&
+            memmem(s->p + s->lex.v[i].at, s->lex.v[i].n, "hip/hip_runtime", 15))
+            return true;
+    return false;
+}
+
 void hz_open(struct hz *h, struct source *s, const struct hazard_opts *o, struct findings *f)
 {
-    *h = (struct hz){.s = s, .l = &s->lex, .o = o, .f = f};
+    *h = (struct hz){.own = *o, .s = s, .l = &s->lex, .f = f, .hip = is_hip(s)};
+    h->own.fix &= !h->hip;
+    h->o = &h->own;
     h->outside = sl_alloc(sizeof(*h->outside));
     h->t = sl_alloc((s->lex.n + 1) * sizeof(*h->t));
     for (size_t i = 0; i < s->lex.n; i++)
@@ -169,6 +185,7 @@ void hz_open(struct hz *h, struct source *s, const struct hazard_opts *o, struct
     read_macros(h);
     hz_read_functions(h);
     hz_read_decls(h);
+    h->warp_size |= h->warp_ops && hz_knows_64(h);
 }
 
 void hz_close(struct hz *h)

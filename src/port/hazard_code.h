@@ -64,6 +64,7 @@ struct hz_macro {
 };
 
 struct hz {
+    struct hazard_opts own; /* o points here */
     struct source *s;
     const struct lex *l;
     const struct hazard_opts *o;
@@ -81,7 +82,8 @@ struct hz {
     struct sl_map names;         /* of functions -> any */
     struct sl_map *outside;      /* name asked of local headers -> answer; see hz_outside */
     bool warp_ops;               /* any warp operation in the file */
-    bool warp_size;              /* reads the builtin warpSize */
+    bool warp_size; /* reads the builtin warpSize, or knows a warp of 64: not code for 32 */
+    bool hip;       /* HIP already: its calls have HIP's meaning, nothing is fixed */
 };
 
 void hz_open(struct hz *h, struct source *s, const struct hazard_opts *o, struct findings *f);
@@ -174,6 +176,8 @@ struct finding *hz_report(struct hz *h, enum hazard_no no, uint32_t a, uint32_t 
 const char *hz_quote(struct hz *h, uint32_t a, uint32_t b);
 
 /* Rules, grouped by file; hazard.h's hazard_scan runs them all. */
+/* A constant says that a warp has 64 lanes. */
+bool hz_knows_64(const struct hz *h);
 /* The parts of the device and limit rules that edit. */
 void hz_fix_guards(struct hz *h);
 void hz_fix_bounds(struct hz *h);

@@ -26,6 +26,21 @@ static bool warp_size_value(const struct hz *h, uint32_t i, int64_t v)
     return log ? v == 5 : mask ? v == 31 : half ? v == 16 : v == 32;
 }
 
+bool hz_knows_64(const struct hz *h)
+{
+    int64_t v;
+    for (size_t k = 0; k < h->n_macro; k++)
+        if (!h->macro[k].function && warp_size_name(h, h->macro[k].name) &&
+            hz_eval(h, h->macro[k].body0, h->macro[k].body1, &v) && v == 64)
+            return true;
+    for (size_t k = 0; k < h->n_decl; k++)
+        if (h->decl[k].constant && h->decl[k].init0 < h->decl[k].init1 &&
+            warp_size_name(h, h->decl[k].name) &&
+            hz_eval(h, h->decl[k].init0, h->decl[k].init1, &v) && v == 64)
+            return true;
+    return false;
+}
+
 /* Without a warp operation beside it the constant may be a mere chunk size. */
 static void constant(struct hz *h, uint32_t a, uint32_t b)
 {

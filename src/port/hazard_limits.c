@@ -108,16 +108,6 @@ static void dynamic_shared(struct hz *h, uint32_t i)
     d->note[HAZARD_ZH] = "CUDA 仅在超过 48 KiB 时需要此调用；请确认大小不超过 64 KiB。";
 }
 
-/* Code that is HIP's already: its second argument has HIP's meaning. */
-static bool is_hip(const struct hz *h)
-{
-    for (uint32_t i = 0; i < h->n; i++)
-        if (hz_tok(h, i)->kind == LEX_HEADER &&
-            memmem(hz_text(h, i), hz_len(h, i), "hip/hip_runtime", 15))
-            return true;
-    return false;
-}
-
 static void bounds(struct hz *h, uint32_t i)
 {
     struct hz_args a;
@@ -180,7 +170,7 @@ static void launch(struct hz *h, uint32_t i)
 
 void hz_fix_bounds(struct hz *h)
 {
-    if (is_hip(h))
+    if (h->hip)
         return;
     for (uint32_t i = 0; i < h->n; i++)
         if (hz_ident(h, i))
@@ -189,7 +179,6 @@ void hz_fix_bounds(struct hz *h)
 
 void hz_rules_limits(struct hz *h)
 {
-    bool hip = is_hip(h);
     static_shared(h);
     for (uint32_t i = 0; i < h->n; i++) {
         if (hz_punct(h, i, LEX_P_LAUNCH))
@@ -197,7 +186,7 @@ void hz_rules_limits(struct hz *h)
         if (!hz_ident(h, i))
             continue;
         dynamic_shared(h, i);
-        if (!hip)
+        if (!h->hip)
             bounds(h, i);
         if (hz_is(h, i, "__maxnreg__") && hz_punct(h, i + 1, '('))
             hz_report(h, HZ_S4, i, i + 1);

@@ -278,6 +278,15 @@ static void targets_select_rules(void **state)
     assert_int_equal(hazard_targets_parse(""), 0);
 }
 
+static void code_that_knows_64_lanes_is_not_cut_to_32(void **state)
+{
+    const char *hip = "#include <hip/hip_runtime.h>\n" K(
+        "  p[0] = __shfl(v, 0) + __popc((unsigned)__ballot(v));\n");
+    fixed_is(HAZARD_IN_SOURCE, hip, hip, 0, NULL);
+    const char *wide = "#define WARP_SIZE 64\n" K("  p[0] = __shfl(v, 0) + __any(v);\n");
+    fixed_is(HAZARD_IN_SOURCE, wide, wide, 0, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +300,7 @@ int main(void)
         cmocka_unit_test(rocm_5_7_gets_the_older_spelling),
         cmocka_unit_test(a_fix_can_be_turned_off),
         cmocka_unit_test(a_function_of_the_programs_own_is_left_alone),
+        cmocka_unit_test(code_that_knows_64_lanes_is_not_cut_to_32),
         cmocka_unit_test(build_files_are_ported),
         cmocka_unit_test(every_flag_has_a_reason_in_both_languages),
         cmocka_unit_test(any_bytes_become_valid_json_and_escaped_html),
