@@ -8,7 +8,8 @@
 struct translate_args {
     const char *out, *out_dir, *csv, *database, *launch, *rocm;
     bool inplace, no_backup, no_output, examine, diff, rename, stats, quiet, all_warnings;
-    bool roc, miopen, experimental, skip_excluded, amap, strings, comments, half2, expand, closure;
+    bool roc, miopen, experimental, skip_excluded, amap, strings, comments, own_names, half2,
+        expand, closure;
     int64_t jobs;
     struct cmd_list defines, includes, exclude_dirs, exclude_files, whitelist, no_fix;
 };
@@ -52,6 +53,8 @@ const struct cmd_opt translate_opts[] = {
     {"whitelist", 0, CMD_LIST, "NAME", "identifier never to warn about", NULL, AT(whitelist)},
     {"strings", 0, CMD_FLAG, NULL, "API names inside string literals too", NULL, AT(strings)},
     {"comments", 0, CMD_FLAG, NULL, "API names inside comments too", NULL, AT(comments)},
+    {"own-names", 0, CMD_FLAG, NULL, "the project's own names and texts that say CUDA say HIP",
+     NULL, AT(own_names)},
     {"half2-members", 0, CMD_FLAG, NULL, "cast x and y of half2 variables to half", NULL,
      AT(half2)},
     {"no-fix", 0, CMD_LIST, "ID", "turn off this hazard rule's automatic fix; all: every rule's",
@@ -110,6 +113,7 @@ static int fill(const struct translate_args *a, struct lists *l, struct run_opti
                                     .half2_members = a->half2,
                                     .skip_excluded = a->skip_excluded && !a->amap,
                                     .strings = a->strings,
+                                    .own_names = a->own_names,
                                     .comments = a->comments,
                                     .defines = ended(&a->defines, l->defines),
                                     .include_dirs = ended(&a->includes, l->includes),

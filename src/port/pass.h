@@ -68,6 +68,9 @@ void cond_open(struct pass *p);
 void cond_directive(struct pass *p, size_t i);
 void cond_free(struct pass *p);
 
+/* own_names.c: bytes [at, at + n) are a word of code or of a string that no table knows. */
+void pass_own_name(struct pass *p, size_t at, size_t n);
+
 /* include.c: token i is a LEX_HEADER and `hash` its LEX_HASH. */
 void pass_include(struct pass *p, size_t hash, size_t i);
 /* Adds the runtime's header where it is needed and missing. */

@@ -180,7 +180,8 @@ static void pass_prose(struct pass *p, size_t i)
         if (name) {
             source_edit(p->s, at, e - at, name, strlen(name), EDIT_NAME);
             p->r->n_strings++;
-        }
+        } else if (p->o->own_names && !path)
+            pass_own_name(p, at, e - at);
         at = e;
     }
 }
@@ -199,8 +200,10 @@ static void pass_ident(struct pass *p, size_t i)
          t->first == 'd') &&
         is_device_word(s, t->n))
         p->needs_runtime = true;
-    if (p->launch_macros.n)
-        pass_launch_macro(p, i);
+    if (p->launch_macros.n && pass_launch_macro(p, i))
+        return;
+    if (p->o->own_names)
+        pass_own_name(p, t->at, t->n);
     if (p->half2s.n)
         pass_half2(p, i);
 }
@@ -258,7 +261,7 @@ static void pass_token(struct pass *p, size_t i, size_t hash)
     case LEX_RAW:
         if (t->flags & LEX_F_OPEN)
             pass_note(p, t->at, -1, PORT_OPEN_STRING);
-        else if (p->o->strings && !p->cond.skip)
+        else if ((p->o->strings || p->o->own_names) && !p->cond.skip)
             pass_prose(p, i);
         break;
     case LEX_COMMENT:

@@ -26,6 +26,7 @@ struct port_options {
     bool half2_members; /* x and y of a half2 variable are cast to half */
     bool skip_excluded; /* leave blocks alone that the preprocessor would certainly drop */
     bool strings;       /* API names inside string literals too (paths never) */
+    bool own_names;     /* the project's own names and texts that say CUDA say HIP */
     bool comments;      /* API names inside comments too */
     /* As HIPIFY's programs do: the runtime's header goes into every file, not only where it is
      * needed; an include in quotes is mapped even where a local file of that name exists; no

@@ -21,6 +21,7 @@ static const struct port_options sets[] = {
     {.roc = true, .experimental = true, .rocm = 50700},
     {.miopen = true, .ggl = true},
     {.strings = true, .comments = true},
+    {.own_names = true},
 };
 
 /* Puts the replaced bytes back where the edits say they were: must give the input. */
@@ -75,7 +76,7 @@ static void run(const char *p, size_t n, const struct port_options *o)
     diff_unified(&s, "fuzz.cu", &diff);
     if (!r.open) { /* otherwise nothing is written */
         source_from(&t, "fuzz.cu", sl_buf_str(&out), out.n);
-        if (!o->strings && !o->ggl && !o->roc && !o->miopen)
+        if (!o->strings && !o->own_names && !o->ggl && !o->roc && !o->miopen)
             prose_is_kept(&s.lex, &t.lex);
         port_translate(&t, o, &r2);
         source_render(&t, &again);

@@ -220,6 +220,19 @@ static size_t count(const char *text, enum port_what what, const struct port_opt
     return n;
 }
 
+static void own_names_follow_when_asked(void **state)
+{
+    static const struct row rows[] = {
+        {"#define CHECK_CUDA(x) cudaCheck(x, \"CUDA error at /usr/cuda/x\")\n#ifdef "
+         "__CUDA_ARCH__\n#endif\n",
+         "#define CHECK_HIP(x) hipCheck(x, \"HIP error at /usr/cuda/x\")\n#ifdef "
+         "__CUDA_ARCH__\n#endif\n"},
+        {"#include \"cuda_utils.h\"\nCHECK_CUSPARSE(cusparseCreate(&h));\n",
+         RT "#include \"cuda_utils.h\"\nCHECK_HIPSPARSE(hipsparseCreate(&h));\n"},
+    };
+    CHECK(rows, .own_names = true);
+}
+
 static void problems_are_noted(void **state)
 {
     const struct port_options o = {0}, old = {.rocm = 50700};
@@ -288,6 +301,7 @@ int main(void)
         cmocka_unit_test(roc_libraries_get_their_own_arguments),
         cmocka_unit_test(excluded_blocks_stay_and_unknown_versions_count_as_compiled),
         cmocka_unit_test(the_rocm_version_picks_the_spelling),
+        cmocka_unit_test(own_names_follow_when_asked),
         cmocka_unit_test(problems_are_noted),
         cmocka_unit_test(the_table_knows_its_facts),
         cmocka_unit_test(a_diff_says_what_changed),

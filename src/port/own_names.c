@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * own_names.c: the project's own names that speak of CUDA (CHECK_CUDA, cudaCheck, "CUDA error")
+ * follow the port, when asked. A name is the project's own when no table knows it; compiler macros
+ * and names that only a CUDA header can mean (__CUDA_ARCH__, CUDA_VERSION) stay. The rule is the
+ * same in every file, so that a tree stays consistent; -D options and file names are not changed.
+ */
+#include "port/pass.h"
+
+static const struct {
+    const char *from, *to;
+} words[] = {{"CUSPARSE", "HIPSPARSE"}, {"cusparse", "hipsparse"},
+             {"CUBLAS", "HIPBLAS"},     {"cublas", "hipblas"},
+             {"CUSOLVER", "HIPSOLVER"}, {"cusolver", "hipsolver"},
+             {"CURAND", "HIPRAND"},     {"curand", "hiprand"},
+             {"CUFFT", "HIPFFT"},       {"cufft", "hipfft"},
+             {"cuSPARSE", "hipSPARSE"}, {"CUDA", "HIP"},
+             {"Cuda", "Hip"},           {"cuda", "hip"}};
+
+static bool is_foreign(const char *s, size_t n)
+{
+    static const char *const starts[] = {"__CUDA",  "__NV",  "__cuda", "CUDA_VERSION",
+                                         "CUDART_", "CUDNN", "CUB_"};
+    for (size_t k = 0; k < SL_COUNT(starts); k++)
+        if (n >= strlen(starts[k]) && memcmp(s, starts[k], strlen(starts[k])) == 0)
+            return true;
+    return false;
+}
+
+/* Bytes [at, end) with every word of the list replaced; false when there is none. */
+static bool replaced(const char *s, size_t n, struct sl_buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < n;) {
+        size_t k = 0;
+        while (k < SL_COUNT(words) && (n - i < strlen(words[k].from) ||
+                                       memcmp(s + i, words[k].from, strlen(words[k].from)) != 0))
+            k++;
+        if (k == SL_COUNT(words)) {
+            sl_buf_addc(out, s[i++]);
+            continue;
+        }
+        sl_buf_adds(out, words[k].to);
+        i += strlen(words[k].from);
+        any = true;
+    }
+    return any;
+}
+
+void pass_own_name(struct pass *p, size_t at, size_t n)
+{
+    const char *s = p->s->p + at;
+    if (n < 4 || n > 1000 ||
+        (!memmem(s, n, "ud", 2) && !memmem(s, n, "UD", 2) && !memmem(s, n, "cu", 2) &&
+         !memmem(s, n, "CU", 2)))
+        return;
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(4096);
+    if (!is_foreign(s, n) && replaced(s, n, &b) && !b.over)
+        source_edit_copy(p->s, at, n, sl_buf_str(&b), b.n, EDIT_NAME, 0);
+}
