@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/router.h"
+#include "base/core/failpoint.h"
 #include "base/core/log.h"
 #include "server/auth.h"
 #include "server/event.h"
@@ -264,8 +265,9 @@ static int write_step(struct db_c *c, void *arg, struct sl_err *err)
     }
     if (r->route->handler(c, r, k->out, err) < 0 || finished(k->out, err) < 0)
         return -1;
-    if (idem && k->out->status < 400)
-        return idempotency_store(c, r, k->path, k->out, err);
+    if (idem && k->out->status < 400 && idempotency_store(c, r, k->path, k->out, err) < 0)
+        return -1;
+    FAILPOINT("request.stored");
     return 0;
 }
 
@@ -297,6 +299,7 @@ static int run_write(struct run *k, struct sl_err *err)
     }
     if (db_write(r->s->db, write_step, k, err) < 0)
         return -1;
+    FAILPOINT("request.committed");
     if (!k->out->replayed) {
         bus_poke(r->s);
         if (r->route->after && k->out->status < 400)

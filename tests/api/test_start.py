@@ -203,6 +203,32 @@ def busy(s):
         return sum(1 for line in f if line.split()[1].endswith(":%04X" % s.port) and line.split()[3] == "01") >= 3
 
 
+def lost_answers():
+    """The process dies between the commit and the answer, or just before the commit: the repeated request
+    has one effect either way."""
+    with Server() as s:
+        ann, op = s.renter("ann@example.com", trial=False), s.operator()
+        for point, replayed in (("request.committed", True), ("request.stored", False)):
+            before = float(ann.must("GET", "/v1/wallet")["cash"])
+            s.stop()
+            s.env["STARLEASE_FAILPOINT"] = point
+            s.start()
+            key = "lost-answer-" + point
+            ask = lambda: op.post(f"/v1/accounts/{ann.account}/topups", {"amount": "7.00", "reason": "test"}, key=key)
+            try:
+                got = ask()
+            except (OSError, http.client.HTTPException):
+                got = None
+            t.ok(got is None and s.proc.wait(20) == -9, f"killed at {point} the server gives no answer", got)
+            del s.env["STARLEASE_FAILPOINT"]
+            s.start()
+            status, _ = ask()
+            t.ok(status < 300 and (op.headers.get("idempotent-replay") == "true") == replayed,
+                 f"the repeated request is answered ({'from what was stored' if replayed else 'by doing it now'})", status)
+            t.equal(float(ann.must("GET", "/v1/wallet")["cash"]), before + 7, "and has its effect once")
+        t.ok("not ok" not in s.run("--audit").stdout, "the audit holds")
+
+
 def full_disk():
     if os.getuid() != 0:
         t.skip("a full disk is 507", "needs a small mounted file system")
@@ -249,5 +275,6 @@ for step in (root, configuration, one_process, newer_database):
     shutil.rmtree(server.dir, ignore_errors=True)
 t.run("tls_listener", tls_listener)
 t.run("drain", drain)
+t.run("lost_answers", lost_answers)
 t.run("full_disk", full_disk)
 t.done()
