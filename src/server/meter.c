@@ -199,25 +199,45 @@ static int segment_store(struct db_c *c, const struct segment *g, struct sl_err 
                    "tiii", g->id, g->captured_s, g->captured_micro, g->captured_credit);
 }
 
+/* A capture and a hold are ledger transactions that a renter's statement carries for ever: they are
+ * written when less than half of the horizon is left of the hold, or when the funds end. */
+static bool settle_due(const struct segment *g, int64_t upto_us, int64_t held, int64_t funds)
+{
+    int64_t secs = most((upto_us - g->start_us) / SL_SEC, g->captured_s);
+    if (secs >= money_seconds_for(g->rate_micro, g->captured_micro + funds))
+        return true;
+    int64_t owed = money_charge(g->rate_micro, secs) - g->captured_micro;
+    return held - owed < money_charge(g->rate_micro, g->horizon_s) / 2;
+}
+
+/* Captures up to upto_us and raises the hold to the horizon ahead, as far as the funds allow. */
+static int settle(struct db_c *c, struct server *s, struct segment *g, int64_t upto_us,
+                  struct sl_err *err)
+{
+    struct wallet w;
+    int64_t secs, held;
+    if (charge_to(c, s, g, upto_us, &secs, err) < 0 || segment_store(c, g, err) < 0 ||
+        funds_of(c, g, &w, &held, err) < 0)
+        return -1;
+    int64_t ahead = money_charge(g->rate_micro, secs + g->horizon_s) - g->captured_micro;
+    int64_t want = least(ahead, held + wallet_available(&w));
+    return want > held ? wallet_hold(c, s, g->account_id, g->lease_id, want, err) : 0;
+}
+
 int meter_tick(struct db_c *c, struct server *s, const char *lease_id, int64_t upto_us,
                int64_t *ret_funded_until_us, struct sl_err *err)
 {
     struct segment g;
     struct wallet w;
-    int64_t secs, held;
+    int64_t held;
     int rc = segment_open(c, lease_id, &g, err);
     if (rc == 0)
         return sl_fail(err, SL_CONFLICT, "lease %s is not being metered", lease_id);
-    if (rc < 0 || charge_to(c, s, &g, upto_us, &secs, err) < 0 || segment_store(c, &g, err) < 0 ||
-        funds_of(c, &g, &w, &held, err) < 0)
+    if (rc < 0 || funds_of(c, &g, &w, &held, err) < 0)
         return -1;
-    int64_t ahead = money_charge(g.rate_micro, secs + g.horizon_s) - g.captured_micro;
-    int64_t want = least(ahead, held + wallet_available(&w));
-    if (held < ahead / 2 && want > held) { /* not at every tick: each is a ledger transaction */
-        if (wallet_hold(c, s, g.account_id, lease_id, want, err) < 0 ||
-            funds_of(c, &g, &w, &held, err) < 0)
-            return -1;
-    }
+    if (settle_due(&g, upto_us, held, held + wallet_available(&w)) &&
+        (settle(c, s, &g, upto_us, err) < 0 || funds_of(c, &g, &w, &held, err) < 0))
+        return -1;
     /* its share of what is free, rounded down */
     SL_ASSERT(w.rate_micro >= g.rate_micro);
     int64_t share = (int64_t)((__int128)wallet_available(&w) * g.rate_micro / w.rate_micro);

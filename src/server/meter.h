@@ -22,12 +22,12 @@
  * metered already or another epoch is still open. */
 int meter_start(struct db_c *c, struct server *s, const char *lease_id, int64_t start_us,
                 struct sl_err *err);
-/* Captures the whole seconds up to upto_us (never past the funds), raises the hold to horizon_s
- * ahead, as far as the funds allow, once it has fallen below half of that, and says until when the
- * lease can run: what is held for it plus its share of the free balance (shared among the account's
- * metered leases by their rates, so that they cannot together outrun it while the control plane is
- * silent). *ret_funded_until_us <= upto_us means: stop it now, reason insufficient_funds. No open
- * segment: SL_CONFLICT. */
+/* Says until when the lease can run: what is held for it plus its share of the free balance (shared
+ * among the account's metered leases by their rates, so that they cannot together outrun it while
+ * the control plane is silent). Once less than half of the horizon is left of the hold it captures
+ * the whole seconds up to upto_us (never past the funds) and raises the hold to the horizon ahead.
+ * *ret_funded_until_us <= upto_us means: stop it now, reason insufficient_funds. No open segment:
+ * SL_CONFLICT. */
 int meter_tick(struct db_c *c, struct server *s, const char *lease_id, int64_t upto_us,
                int64_t *ret_funded_until_us, struct sl_err *err);
 /* Closes the open segment at end_us: captures what is due, gives back what was captured past end_us

@@ -33,7 +33,9 @@ static inline int64_t wallet_held(const struct wallet *w)
 int wallet_open(struct db_c *c, struct server *s, const char *account_id, struct sl_err *err);
 /* SL_NOT_FOUND for an unknown account. */
 int wallet_get(struct db_c *c, const char *account_id, struct wallet *ret, struct sl_err *err);
-/* Seconds until the wallet is empty at the present rate; -1 when nothing is being metered. */
+/* Seconds until the wallet is empty at the present rate, counted from the last captures (at most
+ * half a hold horizon ago); -1 when nothing is being metered. A lease's own funded_until is exact.
+ */
 int64_t wallet_lasts_s(const struct wallet *w);
 
 /* Money paid in. `actor` is the operator's account id. amount > 0, else SL_INVALID. */

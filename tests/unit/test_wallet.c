@@ -214,11 +214,11 @@ static void credit_is_spent_first_and_cash_comes_back_first(void **state)
     assert_int_equal(k.held_credit, 10 * SL_MICRO);
     assert_int_equal(k.held_cash, 2 * SL_MICRO);
     DO(w, .kind = OP_RUN, .lease = lease, .t_us = T0);
-    DO(w, .kind = OP_TICK, .lease = lease, .t_us = T0 + 400 * SL_SEC); /* 4.00 */
+    DO(w, .kind = OP_TICK, .lease = lease, .t_us = T0 + 950 * SL_SEC); /* 9.50, then 6.00 held */
     k = world_wallet(w, account);
-    assert_int_equal(k.held_credit, 6 * SL_MICRO);
-    assert_int_equal(k.held_cash, 2 * SL_MICRO);
-    DO(w, .kind = OP_STOP, .lease = lease, .t_us = T0 + 400 * SL_SEC);
+    assert_int_equal(k.held_credit, SL_MICRO / 2);
+    assert_int_equal(k.held_cash, 5500000);
+    DO(w, .kind = OP_STOP, .lease = lease, .t_us = T0 + 950 * SL_SEC);
     assert_audit(w);
     world_close(w);
 }
