@@ -9,13 +9,25 @@
 
 static const struct {
     const char *from, *to;
-} words[] = {{"CUSPARSE", "HIPSPARSE"}, {"cusparse", "hipsparse"},
-             {"CUBLAS", "HIPBLAS"},     {"cublas", "hipblas"},
-             {"CUSOLVER", "HIPSOLVER"}, {"cusolver", "hipsolver"},
-             {"CURAND", "HIPRAND"},     {"curand", "hiprand"},
-             {"CUFFT", "HIPFFT"},       {"cufft", "hipfft"},
-             {"cuSPARSE", "hipSPARSE"}, {"CUDA", "HIP"},
-             {"Cuda", "Hip"},           {"cuda", "hip"}};
+} words[] = {{"CUSPARSE", "HIPSPARSE"},
+             {"cusparse", "hipsparse"},
+             {"CUBLAS", "HIPBLAS"},
+             {"cublas", "hipblas"},
+             {"CUSOLVER", "HIPSOLVER"},
+             {"cusolver", "hipsolver"},
+             {"CURAND", "HIPRAND"},
+             {"curand", "hiprand"},
+             {"CUFFT", "HIPFFT"},
+             {"cufft", "hipfft"},
+             {"cuSPARSE", "hipSPARSE"},
+             {"Cublas", "Hipblas"},
+             {"Cusparse", "Hipsparse"},
+             {"Cufft", "Hipfft"},
+             {"Curand", "Hiprand"},
+             {"Cusolver", "Hipsolver"},
+             {"CUDA", "HIP"},
+             {"Cuda", "Hip"},
+             {"cuda", "hip"}};
 
 static bool is_foreign(const char *s, size_t n)
 {
