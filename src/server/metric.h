@@ -14,8 +14,8 @@
 #include "server/router.h"
 
 enum metric {
-    METRIC_METER_TICKS, /* starlease_meter_ticks_total */
-    METRIC_METER_GAPS,  /* starlease_meter_gaps_total: a run came more than two intervals late */
+    METRIC_METER_TICKS,    /* starlease_meter_ticks_total */
+    METRIC_METER_GAPS,     /* starlease_meter_gaps_total: a run came more than two intervals late */
     METRIC_SIGNIN_REFUSED, /* starlease_signin_refused_total */
     METRIC_EVENT_STREAMS,  /* starlease_event_streams, open now */
     METRIC_MAX

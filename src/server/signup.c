@@ -371,7 +371,7 @@ int session_create(struct db_c *c, struct req *r, struct reply *out, struct sl_e
 {
     const struct session_want *w = r->body;
     const struct login *l = r->prepared;
-    const struct token_want want = {w->name, w->scopes, w->days};
+    const struct token_want want = {w->name, w->scopes, w->days, .make_room = true};
     char token[TOKEN_TEXT], id[ID_TEXT];
     int64_t expires;
     struct account a;

@@ -14,6 +14,16 @@ const struct jr_field token_fields[] = {
      .doc = "until it expires; default 90"},
     {0}};
 
+static int revoke_idlest(struct db_c *c, const char *account_id, int64_t now, struct sl_err *err)
+{
+    return db_exec(
+        c, err,
+        "UPDATE token SET revoked_us = ?2 WHERE id = (SELECT id FROM token WHERE "
+        "account_id = ?1 AND revoked_us = 0 AND expires_us > ?2 ORDER BY last_used_us, id "
+        "LIMIT 1)",
+        "ti", account_id, now);
+}
+
 int token_make(struct db_c *c, struct server *s, const char *account_id,
                const struct token_want *want, char ret_text[TOKEN_TEXT], char ret_id[ID_TEXT],
                int64_t *ret_expires_us, struct sl_err *err)
@@ -26,9 +36,11 @@ int token_make(struct db_c *c, struct server *s, const char *account_id,
                  "expires_us > ?2",
                  "ti", account_id, now) < 0)
         return -1;
-    if (n >= TOKENS_MAX)
+    if (n >= TOKENS_MAX && !want->make_room)
         return sl_fail(err, SL_QUOTA,
                        "tokens: the account has %d valid ones, the most; revoke some", TOKENS_MAX);
+    if (n >= TOKENS_MAX && revoke_idlest(c, account_id, now, err) < 0)
+        return -1;
     random_bytes(secret, sizeof secret);
     hex_encode(secret, sizeof secret, hex);
     snprintf(ret_text, TOKEN_TEXT, "slk_%s", hex);

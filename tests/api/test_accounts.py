@@ -178,6 +178,17 @@ def tokens(s, ann):
         t.ok(status == 400 and b.get("field") == field, f"token refused: {body}", b)
 
 
+def many_tokens(s):
+    eve = s.renter("eve@example.com", trial=False)
+    status, n = 201, 1
+    while status == 201 and n < 300:
+        status, b = eve.post("/v1/tokens", {"name": "many"})
+        n += status == 201
+    t.ok(status == 403 and b["code"] == "quota", f"an account has at most {n} valid tokens", b)
+    status, b = Checked(s.port).post("/v1/sessions", {"email": "eve@example.com", "password": GOOD})
+    t.ok(status == 201 and Checked(s.port, b["token"]).get("/v1/account")[0] == 200, "and can still sign in", b)
+
+
 def keys(s, ann):
     status, k = ann.post("/v1/keys", {"key": ED25519, "name": "laptop"})
     t.ok(status == 201 and k["fingerprint"] == "SHA256:s1Zq3nHrLw0lO5G0NrFQ+Yklk8PILZKlgnZ0B+Zu1OM", "a key is added with the fingerprint that ssh-keygen prints", k)
@@ -273,7 +284,7 @@ def trial_with_service():
 with Server() as s:
     Checked(s.port)
     ann = signing_up(s)
-    for step, args in [(no_enumeration, (s,)), (codes_belong_to_passwords, (s,)), (bad_sign_ups, (s,)), (tokens, (s, ann)), (keys, (s, ann)),
+    for step, args in [(no_enumeration, (s,)), (codes_belong_to_passwords, (s,)), (bad_sign_ups, (s,)), (tokens, (s, ann)), (many_tokens, (s,)), (keys, (s, ann)),
                        (trial_without_service, (s, ann)), (secrets_stay_inside, (s, ann)), (guessing, (s,))]:
         t.run(step.__name__, step, *args)
 Checked.document = None
