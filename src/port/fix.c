@@ -90,6 +90,7 @@ void fix_held_vote(struct hz *h, enum hazard_no no, struct finding *d, uint32_t 
 {
     if (!fix_on(h, no))
         return;
+    h->settled[i] = op != HZW_ACTIVE && op != HZW_MATCH;
     if (op == HZW_BALLOT) {
         held_ballot(h, no, d, i, false, sync, full, NULL, a);
     } else if (op == HZW_ANY) {
@@ -113,6 +114,7 @@ void fix_generic_vote(struct hz *h, enum hazard_no no, struct finding *d, uint32
     if (!fix_on(h, no) || !full)
         return;
     if (h->o->rocm < FIX_ROCM_SYNC) {
+        h->settled[i] = true;
         drop_suffix(h, no, d, i);
         drop_mask(h, no, d, a);
     } else {

@@ -63,6 +63,7 @@ static void late_name(struct hz *h, uint32_t i)
     if (!d || op == HZW_SYNCWARP || op == HZW_REDUCE || op == HZW_MATCH)
         return;
     d->fix = sl_arena_printf(&h->f->arena, "%.*s", (int)hz_len(h, i) - 5, hz_text(h, i));
+    d->fixed = h->settled[i];
     if (op <= HZW_SHFL_XOR && fix_on(h, HZ_V1))
         fix_shuffle_mask(h, HZ_V1, d, i,
                          &a); /* overlaps with W1's edit are dropped: the same text */
@@ -107,7 +108,13 @@ static void versions(struct hz *h, uint32_t i)
         if (d && (a.kind == API_MACRO || a.kind == API_CONSTANT))
             d->severity = HAZARD_WARNING;
     } else if (a.hip_added > h->o->rocm) {
-        version_note(h, hz_report(h, HZ_V1, i, i + 1), a.hip, a.hip_added);
+        struct finding *d = hz_report(h, HZ_V1, i, i + 1);
+        const char *older = api_variant(id, false, h->o->rocm);
+        version_note(h, d, a.hip, a.hip_added);
+        if (d && older) { /* the translator takes it */
+            d->fix = older;
+            d->fixed = true;
+        }
     } else if (a.hip_removed && a.hip_removed <= h->o->rocm) {
         struct finding *d = hz_report(h, HZ_V1, i, i + 1);
         char v[16];

@@ -179,6 +179,7 @@ void hz_open(struct hz *h, struct source *s, const struct hazard_opts *o, struct
         if (s->lex.v[i].kind != LEX_COMMENT)
             h->t[h->n++] = (uint32_t)i;
     h->t[h->n] = (uint32_t)s->lex.n;
+    h->settled = sl_alloc(h->n + 1);
     h->match = sl_alloc((h->n + 1) * sizeof(*h->match));
     h->match[h->n] = HZ_NONE;
     match_brackets(h);
@@ -192,6 +193,7 @@ void hz_close(struct hz *h)
 {
     free(h->t);
     free(h->match);
+    free(h->settled);
     free(h->fn);
     free(h->decl);
     free(h->macro);

@@ -80,6 +80,7 @@ struct hz {
     size_t n_macro, cap_macro;
     struct sl_map decls, macros; /* name -> index + 1 */
     struct sl_map names;         /* of functions -> any */
+    uint8_t *settled;            /* per position: a fix has replaced the vote that stands there */
     struct sl_map *outside;      /* name asked of local headers -> answer; see hz_outside */
     bool warp_ops;               /* any warp operation in the file */
     bool warp_size; /* reads the builtin warpSize, or knows a warp of 64: not code for 32 */
