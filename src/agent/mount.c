@@ -18,11 +18,37 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/* This process was started in a chroot, whose root is no mount: then neither can its mounts be made
+ * private by name, nor user namespaces made, nor a container's root exchanged. So step out (into
+ * this namespace's real root, the old way: chroot somewhere else while standing outside of it),
+ * make all private, and make the chroot the root of the namespace. */
+static int chroot_to_root(void)
+{
+    struct stat here, up;
+    SL_AUTO_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || chdir("/") < 0 || chroot("/proc") < 0)
+        return -1;
+    do {
+        if (stat(".", &here) < 0 || chdir("..") < 0 || stat(".", &up) < 0)
+            return -1;
+    } while (here.st_ino != up.st_ino || here.st_dev != up.st_dev);
+    if (chroot(".") < 0 || mount(NULL, ".", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return -1;
+    SL_AUTO_CLOSE int tree =
+        open_tree(root, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
+    if (tree < 0 ||
+        move_mount(tree, "", root, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ||
+        fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+        return -1;
+    return chdir("/");
+}
+
 int mount_private(struct sl_err *err)
 {
     if (unshare(CLONE_NEWNS) < 0)
         return sl_fail_errno(err, errno, "unshare the mount namespace");
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 &&
+        (errno != EINVAL || chroot_to_root() < 0))
         return sl_fail_errno(err, errno, "make mounts private");
     /* absent on a pure v2 or v1 host; the empty file system takes what crun writes there instead */
     if (umount2("/sys/fs/cgroup/unified", MNT_DETACH) == 0 &&
@@ -47,8 +73,8 @@ int userns_open(uid_t uid_base, unsigned range, int *ret_fd, struct sl_err *err)
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        char ok = unshare(CLONE_NEWUSER) == 0;
-        if (write(ready[1], &ok, 1) == 1 && ok)
+        int why = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
+        if (write(ready[1], &why, sizeof why) == sizeof why && !why)
             pause();
         _exit(1);
     }
@@ -57,11 +83,13 @@ int userns_open(uid_t uid_base, unsigned range, int *ret_fd, struct sl_err *err)
         close(ready[0]);
         return sl_fail_errno(err, errno, "fork");
     }
-    char map[64], path[64], ok = 0;
+    char map[64], path[64];
+    int why = EIO;
     snprintf(map, sizeof map, "0 %u %u\n", uid_base, range);
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-    bool good = read(ready[0], &ok, 1) == 1 && ok && write_map(pid, "uid_map", map) == 0 &&
-                write_map(pid, "gid_map", map) == 0;
+    bool good = read(ready[0], &why, sizeof why) == sizeof why && !why;
+    errno = why;
+    good = good && write_map(pid, "uid_map", map) == 0 && write_map(pid, "gid_map", map) == 0;
     int fd = good ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     int saved = errno;
     close(ready[0]);

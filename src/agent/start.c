@@ -67,17 +67,16 @@ static int mount_volume(const struct agent *a, const struct lease_spec *s, const
 }
 
 static int mount_all(const struct agent *a, const struct lease_spec *s, const char *dir,
-                     struct lease_state *st, int *ret_log, struct sl_err *err)
+                     const char *guest, struct lease_state *st, int *ret_log, struct sl_err *err)
 {
     char image[PATH_MAX], vol_u[PATH_MAX], vol_w[PATH_MAX], root[PATH_MAX], path[PATH_MAX];
-    char guest[PATH_MAX];
     SL_AUTO_CLOSE int userns = -1;
     uid_t uid = slot_uid((int)s->slot);
     agent_path(image, "%s/image", dir);
     agent_path(vol_u, "%s/vol/u", dir);
     agent_path(vol_w, "%s/vol/w", dir);
     agent_path(root, "%s/root", dir);
-    if (userns_open(uid, AGENT_UID_RANGE, &userns, err) < 0 || guest_prepare(a, guest, err) < 0 ||
+    if (userns_open(uid, AGENT_UID_RANGE, &userns, err) < 0 ||
         mount_bind_ro(guest, agent_path(path, "%s/agent", dir), err) < 0 ||
         guest_lease_files(a, s, dir, err) < 0)
         return -1;
@@ -170,10 +169,12 @@ int lease_build(const struct agent *a, const struct lease_spec *s, const char *d
     SL_AUTO_CLOSE int log_fd = -1;
     SL_AUTO_FREE struct dev_set *devices = sl_alloc(sizeof *devices);
     const char *start[] = {"start", s->lease, NULL};
-    if (make_dirs(dir, err) < 0 || mount_private(err) < 0)
+    char guest[PATH_MAX];
+    /* the guest set first: it is found by this program's own path */
+    if (make_dirs(dir, err) < 0 || guest_prepare(a, guest, err) < 0 || mount_private(err) < 0)
         return -1;
     FAILPOINT("agent.dirs");
-    if (mount_all(a, s, dir, st, &log_fd, err) < 0 ||
+    if (mount_all(a, s, dir, guest, st, &log_fd, err) < 0 ||
         dev_set_for(a, s->cards, s->cards_n, devices, err) < 0 ||
         bundle_write(s, devices, dir, err) < 0)
         return -1;
