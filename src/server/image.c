@@ -40,7 +40,7 @@ const struct jr_field image_import_fields[] = {
     {0}};
 
 struct image {
-    char id[ID_TEXT], name[64], digest[80];
+    char id[ID_TEXT], name[64], digest[DIGEST_TEXT];
     int state;
 };
 
@@ -60,7 +60,7 @@ static int find(struct db_c *c, const char *sql, const char *key, struct image *
     return rc;
 }
 
-int image_check(struct db_c *c, const char *name, struct sl_err *err)
+int image_check(struct db_c *c, const char *name, char ret_digest[DIGEST_TEXT], struct sl_err *err)
 {
     struct image i;
     int rc = find(c, sql_by_name, name, &i, err);
@@ -73,6 +73,24 @@ int image_check(struct db_c *c, const char *name, struct sl_err *err)
     if (i.state != IMAGE_AVAILABLE)
         return sl_fail_at(err, SL_INVALID, "image", "image: \"%.60s\" is %s; wait or use another",
                           name, image_sm.states[i.state].name);
+    memcpy(ret_digest, i.digest, DIGEST_TEXT);
+    return 0;
+}
+
+static const char sql_has[] =
+    "INSERT INTO node_image(node_name, image, digest) VALUES(?1, ?2, ?3) ON "
+    "CONFLICT (node_name, image) DO UPDATE SET digest = excluded.digest";
+static const char sql_forget[] = "DELETE FROM node_image WHERE node_name = ?1";
+
+int image_on_node(struct db_c *c, const char *node, const struct jr_val *images, struct sl_err *err)
+{
+    const struct jr_val *v;
+    if (db_exec(c, err, sql_forget, "t", node) < 0)
+        return -1;
+    for (size_t i = 0; (v = jr_at(images, i)); i++)
+        if (db_exec(c, err, sql_has, "ttt", node, jr_text(jr_get(v, "name"), ""),
+                    jr_text(jr_get(v, "digest"), "")) < 0)
+            return -1;
     return 0;
 }
 
@@ -195,6 +213,9 @@ static int imported(struct db_c *c, void *arg, struct sl_err *err)
         (db_exec(c, err, sql_imported, "ttii", i.id, m->digest, m->size_bytes, m->files) < 0 ||
          move(c, m->s, i.id, IMAGE_AVAILABLE, "system", "", err) < 0))
         return -1;
+    for (int k = 0; rc > 0 && k < m->n_nodes; k++)
+        if (db_exec(c, err, sql_has, "ttt", m->nodes[k], i.name, m->digest) < 0)
+            return -1;
     return operation_finish(c, m->s, m->op, err);
 }
 
@@ -251,6 +272,9 @@ int image_import_gave_up(struct db_c *c, struct server *s, const struct operatio
 static int remove_done(struct db_c *c, void *arg, struct sl_err *err)
 {
     struct import *m = arg;
+    if (db_exec(c, err, "DELETE FROM node_image WHERE image = ?1", "t",
+                jr_text(jr_get(m->payload, "name"), "")) < 0)
+        return -1;
     return operation_finish(c, m->s, m->op, err);
 }
 

@@ -42,7 +42,7 @@ struct creation {
     struct server *s;
     const char *account_id;
     const struct lease_want *want;
-    char id[ID_TEXT], volume_id[ID_TEXT], name[64], node[64];
+    char id[ID_TEXT], volume_id[ID_TEXT], name[64], node[64], digest[DIGEST_TEXT];
     struct quote quote;
     uint64_t mask;
     int64_t slot;
@@ -161,8 +161,11 @@ static int pick_slot(struct creation *k, struct sl_err *err)
 
 static int place_lease(struct creation *k, struct sl_err *err)
 {
-    struct place_ask ask = {
-        .account_id = k->account_id, .model = k->quote.model, .gpus = k->quote.gpus};
+    struct place_ask ask = {.account_id = k->account_id,
+                            .model = k->quote.model,
+                            .gpus = k->quote.gpus,
+                            .image = k->quote.image,
+                            .digest = k->digest};
     if (place_in_db(k->c, k->s, &ask, k->node, &k->mask, err) < 0 ||
         node_take(k->c, k->s, k->node, k->account_id, k->mask, err) < 0)
         return -1;
@@ -202,7 +205,7 @@ static int create(struct creation *k, struct sl_err *err)
     if (account_active(c, k->account_id, err) < 0 ||
         quote_use(c, s, k->account_id, k->want->quote, k->id, &k->quote, err) < 0 ||
         pick_name(k, err) < 0 || pick_keys(k, err) < 0 || write_command(k, err) < 0 ||
-        image_check(c, q->image, err) < 0 ||
+        image_check(c, q->image, k->digest, err) < 0 ||
         quota_check(c, k->account_id, q->gpus, 1, q->disk_gb, err) < 0 ||
         wallet_spend_check(c, s, k->account_id, q->rate_micro, err) < 0)
         return -1;
@@ -244,10 +247,14 @@ int lease_create(struct db_c *c, struct server *s, const char *account_id,
 int lease_start(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
                 struct sl_err *err)
 {
-    char node[64];
+    char node[64], digest[DIGEST_TEXT];
     uint64_t mask;
-    struct place_ask ask = {
-        .account_id = l->account_id, .model = l->model, .gpus = l->gpus, .node_name = l->node_name};
+    struct place_ask ask = {.account_id = l->account_id,
+                            .model = l->model,
+                            .gpus = l->gpus,
+                            .image = l->image,
+                            .digest = digest,
+                            .node_name = l->node_name};
     if (l->state == LEASE_PLACED || l->state == LEASE_STARTING || l->state == LEASE_RUNNING)
         return 0;
     if (l->state != LEASE_STOPPED || l->gpu_mask)
@@ -257,7 +264,7 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
                           l->gpu_mask && l->state == LEASE_STOPPED
                               ? " but its node has not confirmed that yet"
                               : "");
-    if (account_active(c, l->account_id, err) < 0 || image_check(c, l->image, err) < 0 ||
+    if (account_active(c, l->account_id, err) < 0 || image_check(c, l->image, digest, err) < 0 ||
         quota_check(c, l->account_id, l->gpus, 0, 0, err) < 0 ||
         wallet_spend_check(c, s, l->account_id, l->rate_micro, err) < 0 ||
         place_in_db(c, s, &ask, node, &mask, err) < 0 ||

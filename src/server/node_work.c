@@ -5,6 +5,7 @@
 #include "base/core/failpoint.h"
 #include "base/core/log.h"
 #include "server/event.h"
+#include "server/image.h"
 #include "server/node.h"
 #include "server/operation.h"
 #include "server/placement.h"
@@ -47,7 +48,7 @@ int node_ask_name(const char *addr, int timeout_ms, char ret_name[NODE_NAME_MAX]
 struct probed {
     struct server *s;
     const struct operation *op;
-    const struct jr_val *facts;
+    const struct jr_val *facts, *images;
 };
 
 static const char sql_probed[] =
@@ -114,7 +115,7 @@ static int tested(struct db_c *c, void *arg, struct sl_err *err)
         return -1;
     if (n.state != NODE_TESTING) /* drained or retired meanwhile */
         return operation_finish(c, p->s, p->op, err);
-    if (node_probed(c, p->s, name, p->facts, err) < 0)
+    if (node_probed(c, p->s, name, p->facts, err) < 0 || image_on_node(c, name, p->images, err) < 0)
         return -1;
     FAILPOINT("node.probed");
     const char *health = jr_text(jr_get(p->facts, "health"), "unknown");
@@ -138,19 +139,27 @@ static int find_engine(struct db_c *c, void *arg, struct sl_err *err)
     return node_engine(c, w->name, &w->node, &w->engine, err);
 }
 
+static int ask(const struct where *w, const char *op, struct jr_doc **ret_doc,
+               const struct jr_val **ret_ok, struct sl_err *err)
+{
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(1024);
+    request(&b, op, w->name);
+    return w->engine->operate(&w->node, sl_buf_str(&b), PROBE_TIMEOUT_MS, NULL, NULL, ret_doc,
+                              ret_ok, err);
+}
+
 int node_run_test(struct server *s, const struct operation *op, struct sl_err *err)
 {
     struct where w = {.name = op->node_name};
     if (db_read(s->db, find_engine, &w, err) < 0)
         return -1;
-    SL_AUTO_BUF struct sl_buf b = SL_BUF(1024);
-    request(&b, "probe", w.name);
-    JR_AUTO_DOC struct jr_doc *doc = NULL;
-    const struct jr_val *ok = NULL;
-    if (w.engine->operate(&w.node, sl_buf_str(&b), PROBE_TIMEOUT_MS, NULL, NULL, &doc, &ok, err) <
-        0)
+    JR_AUTO_DOC struct jr_doc *facts_doc = NULL, *images_doc = NULL;
+    const struct jr_val *images = NULL;
+    struct probed p = {.s = s, .op = op};
+    if (ask(&w, "probe", &facts_doc, &p.facts, err) < 0 ||
+        ask(&w, "image.list", &images_doc, &images, err) < 0)
         return -1;
-    struct probed p = {s, op, ok};
+    p.images = jr_get(images, "images");
     return db_write(s->db, tested, &p, err);
 }
 

@@ -206,17 +206,21 @@ bool place_topology_parse(const char *text, int cards, struct place_topology *re
 
 /* ---- in the database ---- */
 #define NODE_OPEN " AND health = 'good' AND state IN ('available', 'leased', 'sanitizing')"
-static const char sql_mine[] = "SELECT name, cards, free_mask, place_order, topology FROM node "
-                               "WHERE account_id = ?1 AND model = ?2 AND free_cards >= ?3" NODE_OPEN
-                               " ORDER BY free_cards, place_order LIMIT 64";
+#define HAS_IMAGE(name, digest)                                                                    \
+    " AND EXISTS (SELECT 1 FROM node_image i WHERE i.node_name = node.name AND i.image = " name    \
+    " AND i.digest = " digest ")"
+static const char sql_mine[] =
+    "SELECT name, cards, free_mask, place_order, topology FROM node "
+    "WHERE account_id = ?1 AND model = ?2 AND free_cards >= ?3" NODE_OPEN HAS_IMAGE(
+        "?4", "?5") " ORDER BY free_cards, place_order LIMIT 64";
 static const char sql_open[] =
     "SELECT name, cards, free_mask, place_order, topology FROM node "
     "WHERE model = ?1 AND state = 'available' AND free_cards >= ?2 AND account_id IS NULL "
-    "AND health = 'good' ORDER BY free_cards, place_order LIMIT 1";
+    "AND health = 'good'" HAS_IMAGE("?3", "?4") " ORDER BY free_cards, place_order LIMIT 1";
 static const char sql_one[] =
     "SELECT name, cards, free_mask, place_order, topology FROM node "
     "WHERE name = ?1 AND model = ?2 AND free_cards >= ?3 AND (account_id IS NULL OR account_id = "
-    "?4)" NODE_OPEN;
+    "?4)" NODE_OPEN HAS_IMAGE("?5", "?6");
 static const char sql_stock[] =
     "SELECT COALESCE(SUM(CASE WHEN health = 'good' AND state IN ('available', 'leased', "
     "'sanitizing') THEN free_cards ELSE 0 END), 0), COALESCE(SUM(cards), 0) FROM node "
@@ -251,14 +255,15 @@ static int find(struct db_c *c, const struct place_ask *ask, struct candidates *
     struct db_q q;
     int rc;
     if (ask->node_name) {
-        rc = db_query(c, &q, err, sql_one, "ttit", ask->node_name, ask->model, ask->gpus,
-                      ask->account_id);
+        rc = db_query(c, &q, err, sql_one, "ttittt", ask->node_name, ask->model, ask->gpus,
+                      ask->account_id, ask->image, ask->digest);
         return gather(&q, rc, k, true, a, err);
     }
-    rc = db_query(c, &q, err, sql_mine, "tti", ask->account_id, ask->model, ask->gpus);
+    rc = db_query(c, &q, err, sql_mine, "ttitt", ask->account_id, ask->model, ask->gpus, ask->image,
+                  ask->digest);
     if (gather(&q, rc, k, true, a, err) < 0)
         return -1;
-    rc = db_query(c, &q, err, sql_open, "ti", ask->model, ask->gpus);
+    rc = db_query(c, &q, err, sql_open, "titt", ask->model, ask->gpus, ask->image, ask->digest);
     return gather(&q, rc, k, false, a, err);
 }
 
@@ -286,10 +291,11 @@ static int refuse(struct db_c *c, const struct place_ask *ask, struct sl_err *er
                           " free cards for this account now; try again later",
                           ask->node_name, ask->gpus);
     return sl_fail_at(err, SL_NO_CAPACITY, "gpus",
-                      "no node can give %" PRId64 " %s cards together now (%" PRId64 " of %" PRId64
-                      " are free, some on nodes of other accounts); try fewer "
-                      "cards, another model, or later",
-                      ask->gpus, ask->model, free, total);
+                      "no node with image %.60s can give %" PRId64
+                      " %s cards together now (%" PRId64 " of %" PRId64
+                      " are free, some on nodes of other accounts); try fewer cards, "
+                      "another model, or later",
+                      ask->image, ask->gpus, ask->model, free, total);
 }
 
 int place_in_db(struct db_c *c, struct server *s, const struct place_ask *ask, char ret_node[64],

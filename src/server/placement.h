@@ -56,7 +56,8 @@ bool place_topology_parse(const char *text, int cards, struct place_topology *re
 
 struct place_ask {
     const char *account_id, *model;
-    const char *node_name; /* only this node (the disk is there), or NULL */
+    const char *image, *digest; /* only where this very image is */
+    const char *node_name;      /* only this node (the disk is there), or NULL */
     int64_t gpus;
 };
 /* Picks node and cards among nodes that may take a lease (state, health). SL_NO_CAPACITY says how

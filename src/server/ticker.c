@@ -50,7 +50,8 @@ struct tick {
     struct sl_arena arena;
     struct lease *rows; /* BATCH */
     int n;
-    char last[ID_TEXT];
+    char after[ID_TEXT]; /* where this batch begins; a function may run twice */
+    char last[ID_TEXT];  /* where it ended */
 };
 
 static int take_rows(struct tick *t, struct db_q *q, int rc, struct sl_err *err)
@@ -90,10 +91,8 @@ static int meter_all(struct db_c *c, void *arg, struct sl_err *err)
 {
     struct tick *t = arg;
     struct db_q q;
-    char after[ID_TEXT];
-    memcpy(after, t->last, ID_TEXT);
     begin(t);
-    int rc = db_query(c, &q, err, sql_running, "ti", after, (int64_t)BATCH);
+    int rc = db_query(c, &q, err, sql_running, "ti", t->after, (int64_t)BATCH);
     if (take_rows(t, &q, rc, err) < 0)
         return -1;
     for (int i = 0; i < t->n; i++)
@@ -251,7 +250,7 @@ static int warn_all(struct db_c *c, void *arg, struct sl_err *err)
     begin(t);
     t->warned = NULL;
     char(*accounts)[ID_TEXT] = sl_arena_alloc(&t->arena, BATCH * sizeof *accounts);
-    int rc = db_query(c, &q, err, sql_payers, "ti", t->last, (int64_t)BATCH);
+    int rc = db_query(c, &q, err, sql_payers, "ti", t->after, (int64_t)BATCH);
     t->n = 0;
     while (rc >= 0 && (rc = db_next(&q, err)) > 0)
         (void)snprintf(accounts[t->n++], ID_TEXT, "%s", db_text(&q, 0));
@@ -295,6 +294,7 @@ static int write_in_batches(struct tick *t, db_fn *fn, struct sl_err *err)
 {
     t->last[0] = 0;
     do {
+        memcpy(t->after, t->last, ID_TEXT);
         if (db_write(t->s->db, fn, t, err) < 0)
             return -1;
         mail_warnings(t);

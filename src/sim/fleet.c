@@ -214,6 +214,11 @@ static int lease_start(struct fleet *f, struct sim_node *n, const struct jr_val 
         return sl_fail_at(err, SL_CONFLICT, "epoch", "epoch: %" PRId64 " of %s is over here", epoch,
                           id);
     }
+    bool have = false;
+    for (int i = 0; i < n->n_images; i++)
+        have |= sl_streq(n->images[i].name, jr_text(jr_get(request, "image"), ""));
+    if (!have)
+        return sl_fail_at(err, SL_NOT_FOUND, "image", "image: not on this node");
     if (sim_chance(f, f->o.faults.fail_start))
         return sl_fail(err, SL_INTERNAL, "the simulated node cannot start it (a planned fault)");
     if (old)
@@ -293,10 +298,12 @@ static int sanitize(struct fleet *f, struct sim_node *n, const struct jr_val *re
     return 0;
 }
 
-static void image_import(int fd, const struct jr_val *request, struct jw *w)
+static int image_import(struct sim_node *n, int fd, const struct jr_val *request, struct jw *w,
+                        struct sl_err *err)
 {
     char hex[SHA256_HEX], digest[80];
     const char *path = jr_text(jr_get(request, "path"), "");
+    const char *name = jr_text(jr_get(request, "name"), "");
     for (int64_t done = 0; done <= 100; done += 50) {
         char line[96];
         (void)snprintf(line, sizeof line,
@@ -305,10 +312,42 @@ static void image_import(int fd, const struct jr_val *request, struct jw *w)
         (void)rpc_progress(fd, line);
     }
     (void)snprintf(digest, sizeof digest, "sha256:%s", sha256_hex(path, strlen(path), hex));
-    jw_str(w, "name", jr_text(jr_get(request, "name"), ""));
+    int at = 0;
+    while (at < n->n_images && !sl_streq(n->images[at].name, name))
+        at++;
+    if (at == SIM_IMAGES_MAX)
+        return sl_fail(err, SL_STORAGE_FULL, "a simulated node keeps %d images", SIM_IMAGES_MAX);
+    n->n_images += at == n->n_images;
+    (void)snprintf(n->images[at].name, sizeof n->images[0].name, "%s", name);
+    (void)snprintf(n->images[at].digest, sizeof n->images[0].digest, "%s", digest);
+    jw_str(w, "name", name);
     jw_str(w, "digest", digest);
     jw_int(w, "size_bytes", 100);
     jw_int(w, "files", 10);
+    return 0;
+}
+
+static void image_list(const struct sim_node *n, struct jw *w)
+{
+    jw_array(w, "images");
+    for (int i = 0; i < n->n_images; i++) {
+        jw_object(w, NULL);
+        jw_str(w, "name", n->images[i].name);
+        jw_str(w, "digest", n->images[i].digest);
+        jw_int(w, "size_bytes", 100);
+        jw_int(w, "files", 10);
+        jw_end(w);
+    }
+    jw_end(w);
+}
+
+static void image_remove(struct sim_node *n, const char *name)
+{
+    for (int i = 0; i < n->n_images; i++)
+        if (sl_streq(n->images[i].name, name)) {
+            n->images[i] = n->images[--n->n_images];
+            return;
+        }
 }
 
 static void state(struct fleet *f, struct jw *w)
@@ -340,6 +379,8 @@ static int dispatch(struct fleet *f, int fd, const struct jr_val *request, struc
         return lease_start(f, n, request, w, err);
     if (sl_streq(op, "lease.stop"))
         return lease_stop(f, request, w, err);
+    if (sl_streq(op, "image.import"))
+        return image_import(n, fd, request, w, err);
     if (sl_streq(op, "sanitize"))
         return sanitize(f, n, request, w, err);
     if (sl_streq(op, "lease.list"))
@@ -348,11 +389,12 @@ static int dispatch(struct fleet *f, int fd, const struct jr_val *request, struc
         jw_str(w, "text", "a simulated instance prints nothing\n");
     else if (sl_streq(op, "volume.remove"))
         jw_bool(w, "removed", true);
-    else if (sl_streq(op, "image.import"))
-        image_import(fd, request, w);
-    else if (sl_streq(op, "image.remove"))
+    else if (sl_streq(op, "image.list"))
+        image_list(n, w);
+    else if (sl_streq(op, "image.remove")) {
+        image_remove(n, jr_text(jr_get(request, "name"), ""));
         jw_bool(w, "removed", true);
-    else if (sl_streq(op, "health")) {
+    } else if (sl_streq(op, "health")) {
         jw_str(w, "health", "good");
         jw_array(w, "reasons");
         jw_end(w);

@@ -9,6 +9,7 @@
 #include "fleet.h"
 #include <pthread.h>
 
+enum { SIM_IMAGES_MAX = 8 };
 enum life { LIFE_STARTING, LIFE_RUNNING, LIFE_EXITED };
 struct sim_lease {
     char id[ID_TEXT], node[SIM_NODE_NAME];
@@ -26,7 +27,10 @@ struct sim_lease {
 };
 struct sim_node {
     uint64_t used, dirty;
-    char last[SIM_CARDS_MAX][ID_TEXT]; /* the lease that used the card last */
+    int n_images;
+    struct {
+        char name[64], digest[80];
+    } images[SIM_IMAGES_MAX];
 };
 struct fleet {
     struct fleet_options o;

@@ -62,7 +62,11 @@ static int nodes_add(struct db_c *c, void *arg, struct sl_err *err)
                 "VALUES(?1, ?2, 'available', ?3, 'good', 'MI300X', ?4, 1, ?5, ?4, 'local', "
                 "'unix:/nowhere', ?6, 128, 2199023255552, 206158430208, 1, ?7, ?8, ?3, ?3)",
                 "ttiiiitt", name, env_id(w->s.env, "nod", id), env_now(w->s.env), (int64_t)w->cards,
-                (int64_t)all, (int64_t)i, sl_buf_str(&facts), sl_buf_str(&topology)) < 0)
+                (int64_t)all, (int64_t)i, sl_buf_str(&facts), sl_buf_str(&topology)) < 0 ||
+            db_exec(c, err,
+                    "INSERT INTO node_image(node_name, image, digest) VALUES(?1, 'debian', "
+                    "'sha256:0')",
+                    "t", name) < 0)
             return -1;
     }
     return 0;

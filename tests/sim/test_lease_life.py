@@ -86,7 +86,7 @@ with Server(conf=CONF) as s, Fleet(s, nodes=2) as f:
     t.ok(l["reason"].startswith("host_lost"), "an instance that its node lost is stopped with the reason", l["reason"])
 
     orphan = "lea_" + "0" * 26
-    f.rpc(op="lease.start", node="sim-00002", lease=orphan, epoch=1, cards=[7], report_url="http://127.0.0.1:9/", token="x",
+    f.rpc(op="lease.start", node="sim-00002", lease=orphan, epoch=1, cards=[7], image="debian", report_url="http://127.0.0.1:9/", token="x",
           heartbeat_s=60)
     wait_for(lambda: not any(x["lease"] == orphan for x in f.rpc(op="lease.list", node="sim-00002")["ok"]["leases"]), 20, "orphan")
     t.ok(True, "what a node runs without being told to is stopped there")

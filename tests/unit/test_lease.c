@@ -518,6 +518,17 @@ static void a_slot_is_used_again_only_after_the_release(void **state)
     assert_int_equal(world_get(&w, lease_of(0, 1)).slot, 0);
 }
 
+static void a_lease_is_placed_where_its_image_is(void **state)
+{
+    char id[ID_TEXT];
+    world_exec(&w, "DELETE FROM node_image WHERE node_name = 'n00001'");
+    assert_string_equal(world_get(&w, lease_of(0, 1)).node_name, "n00002");
+    world_exec(&w, "UPDATE node_image SET digest = 'sha256:other'"); /* an older import */
+    assert_int_equal(world_lease(&w, w.account[0], "MI300X", 1, id, &err), -1);
+    assert_int_equal(err.code, SL_NO_CAPACITY);
+    assert_non_null(strstr(err.msg, "debian"));
+}
+
 static void a_name_is_taken_until_its_instance_is_over(void **state)
 {
     char quote[2][ID_TEXT], id[ID_TEXT];
@@ -645,6 +656,7 @@ int main(void)
         T(cards_move_only_between_the_states_they_are_in),
         T(a_restart_waits_while_its_node_serves_another_account),
         T(a_slot_is_used_again_only_after_the_release),
+        T(a_lease_is_placed_where_its_image_is),
         T(a_name_is_taken_until_its_instance_is_over),
         T(a_quote_starts_one_instance),
         T(no_money_leaves_no_trace),

@@ -83,6 +83,10 @@ CREATE TABLE image (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, source TEXT NOT NULL, state TEXT NOT NULL,
   state_since_us BIGINT NOT NULL, size_bytes BIGINT NOT NULL, files BIGINT NOT NULL, reason TEXT NOT NULL, created_us BIGINT NOT NULL);
 
+-- Which node has which image, by its digest: a lease is placed where its image is.
+CREATE TABLE node_image (
+  node_name TEXT NOT NULL, image TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (node_name, image));
+
 CREATE TABLE lease (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), name TEXT NOT NULL, state TEXT NOT NULL,
   state_since_us BIGINT NOT NULL, deadline_us BIGINT NOT NULL DEFAULT 0, epoch BIGINT NOT NULL,
