@@ -85,6 +85,4 @@ struct db_stats {
     int64_t commits, writes, batch_max, commit_us_total;
 };
 void db_stats_get(struct db *db, struct db_stats *ret);
-/* Online copy to `path` (a consistent snapshot). */
-int db_backup(struct db *db, const char *path, struct sl_err *err);
 #endif

@@ -526,10 +526,10 @@ int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
     return j.rc;
 }
 
-int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
+static int reader_take(struct db *db)
 {
-    pthread_mutex_lock(&db->read_lock);
     int i;
+    pthread_mutex_lock(&db->read_lock);
     for (;;) {
         for (i = 0; i < db->n_readers && db->reader_busy[i]; i++)
             ;
@@ -539,6 +539,20 @@ int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
     }
     db->reader_busy[i] = true;
     pthread_mutex_unlock(&db->read_lock);
+    return i;
+}
+
+static void reader_give(struct db *db, int i)
+{
+    pthread_mutex_lock(&db->read_lock);
+    db->reader_busy[i] = false;
+    pthread_cond_signal(&db->read_free);
+    pthread_mutex_unlock(&db->read_lock);
+}
+
+int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
+{
+    int i = reader_take(db);
     struct db_c *c = &db->readers[i];
     int rc = control(c, "BEGIN", err);
     if (rc == 0) {
@@ -546,10 +560,7 @@ int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
         SL_ASSERT(c->n_busy == 0);
         must(c, "ROLLBACK");
     }
-    pthread_mutex_lock(&db->read_lock);
-    db->reader_busy[i] = false;
-    pthread_cond_signal(&db->read_free);
-    pthread_mutex_unlock(&db->read_lock);
+    reader_give(db, i);
     return rc;
 }
 
@@ -567,9 +578,12 @@ static int open_one(struct db *db, struct db_c *c, const char *path, bool writer
                        path, c->h ? sqlite3_errmsg(c->h) : "no memory");
     sqlite3_busy_timeout(c->h, 10000);
     static const char *const setup[] = {
-        "PRAGMA journal_mode = WAL",   "PRAGMA synchronous = FULL",
-        "PRAGMA foreign_keys = ON",    "PRAGMA wal_autocheckpoint = 0",
-        "PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON",
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",
+        "PRAGMA wal_autocheckpoint = 0",
+        "PRAGMA trusted_schema = OFF",
+        "PRAGMA cell_size_check = ON",
         "PRAGMA cache_size = -32768",
         "PRAGMA temp_store = MEMORY", /* what savepoints save goes to memory, not to a file */
     };
@@ -697,35 +711,4 @@ void db_stats_get(struct db *db, struct db_stats *ret)
     pthread_mutex_lock(&db->write_lock);
     *ret = db->stats;
     pthread_mutex_unlock(&db->write_lock);
-}
-
-static int backup_fn(struct db_c *c, void *arg, struct sl_err *err)
-{
-    return db_exec(c, err, "VACUUM INTO ?1", "t", (const char *)arg);
-}
-
-int db_backup(struct db *db, const char *path, struct sl_err *err)
-{
-    struct db_c *c = NULL;
-    pthread_mutex_lock(
-        &db->read_lock); /* VACUUM INTO cannot run in a transaction: borrow a reader */
-    int i;
-    for (;;) {
-        for (i = 0; i < db->n_readers && db->reader_busy[i]; i++)
-            ;
-        if (i < db->n_readers)
-            break;
-        pthread_cond_wait(&db->read_free, &db->read_lock);
-    }
-    db->reader_busy[i] = true;
-    pthread_mutex_unlock(&db->read_lock);
-    c = &db->readers[i];
-    c->writing = true; /* it writes another file, not ours */
-    int rc = backup_fn(c, (void *)path, err);
-    c->writing = false;
-    pthread_mutex_lock(&db->read_lock);
-    db->reader_busy[i] = false;
-    pthread_cond_signal(&db->read_free);
-    pthread_mutex_unlock(&db->read_lock);
-    return rc;
 }
