@@ -26,7 +26,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 struct options {
     const char *conf, *create_operator;
@@ -105,6 +107,23 @@ static void default_urls(struct server *s, const char *urls, struct sl_arena *ar
         f->public_url = first;
 }
 
+/* Tells the service manager (sd_notify(3)) when it asked for it: Type=notify. */
+static void notify(const char *text)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t n = path ? strlen(path) : 0;
+    if (n == 0 || n >= sizeof a.sun_path || (*path != '/' && *path != '@'))
+        return;
+    memcpy(a.sun_path, path, n);
+    if (*path == '@') /* an abstract name */
+        a.sun_path[0] = 0;
+    SL_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+    if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&a, len) < 0)
+        log_warn("notify", "errno=%d", errno);
+}
+
 struct parts {
     struct http *http;
     struct control *control;
@@ -162,7 +181,9 @@ static int serve(struct server *s, struct sl_arena *arena, struct sl_err *err)
     if (rc == 0) {
         log_info("server.ready", "version=" SL_VERSION " url=\"%s\" pid=%d uid=%d",
                  http_urls(parts.http), (int)getpid(), (int)getuid());
+        notify("READY=1");
         sigwait(&ends, &sig);
+        notify("STOPPING=1");
         log_info("server.stopping", "signal=%d", sig);
     }
     if (!stop_parts(s, &parts)) {

@@ -203,6 +203,19 @@ def busy(s):
         return sum(1 for line in f if line.split()[1].endswith(":%04X" % s.port) and line.split()[3] == "01") >= 3
 
 
+def service_manager():
+    """What systemd's Type=notify waits for."""
+    with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        os.chmod(d, 0o755)
+        listener.bind(d + "/notify")
+        os.chmod(d + "/notify", 0o777)
+        listener.settimeout(30)
+        with Server(env={"NOTIFY_SOCKET": d + "/notify"}) as s:
+            t.equal(listener.recv(100), b"READY=1", "the service manager is told when the server serves")
+            s.stop()
+            t.equal(listener.recv(100), b"STOPPING=1", "and when it stops")
+
+
 def lost_answers():
     """The process dies between the commit and the answer, or just before the commit: the repeated request
     has one effect either way."""
@@ -276,5 +289,6 @@ for step in (root, configuration, one_process, newer_database):
 t.run("tls_listener", tls_listener)
 t.run("drain", drain)
 t.run("lost_answers", lost_answers)
+t.run("service_manager", service_manager)
 t.run("full_disk", full_disk)
 t.done()
