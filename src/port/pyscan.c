@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pyscan.c: Python tokens and the rules over them. */
+#include "port/build_files.h"
 #include "port/pyscan.h"
 
 static bool name_byte(unsigned char c)
@@ -227,9 +228,34 @@ static void name(struct py *y, const struct py_tok *t, bool member)
         }
 }
 
+/* A flag of nvcc in extra_cuda_cflags and the like. */
+static bool flag(struct py *y, const struct py_tok *t)
+{
+    size_t value;
+    const struct flag_rule *r = build_flag(y->s->p + t->at, t->n, &value);
+    if (!r || r->shy)
+        return false;
+    size_t before = y->f->n;
+    report(y, HZ_B3, t->at, t->n, r->to[0] && r->to[0] != '@' && r->to[0] != '%' ? r->to : "-");
+    for (int l = 0; l < HAZARD_LANGS && y->f->n > before; l++)
+        y->f->v[before].note[l] = r->reason[l];
+    return true;
+}
+
+/* 'nvcc': [...] is a key of PyTorch's, not a program that is run. */
+static bool is_key(const struct py *y, const struct py_tok *t)
+{
+    size_t i = t->to;
+    while (i < y->s->n && (y->s->p[i] == ' ' || y->s->p[i] == '\t'))
+        i++;
+    return i < y->s->n && y->s->p[i] == ':';
+}
+
 static void string(struct py *y, const struct py_tok *t)
 {
     const char *p = y->s->p + t->at;
+    if (flag(y, t))
+        return;
     for (size_t k = 0; k < SL_COUNT(variables); k++)
         if (same(y, t->at, t->n, variables[k].name)) {
             report(y, variables[k].no, t->at, t->n, variables[k].fix);
@@ -242,7 +268,7 @@ static void string(struct py *y, const struct py_tok *t)
         return;
     }
     bool nvrtc = memmem(p, t->n, "__global__", 10) || memmem(p, t->n, "compute_", 8) ||
-                 same(y, t->at, t->n, "nvcc");
+                 (same(y, t->at, t->n, "nvcc") && !is_key(y, t));
     if (nvrtc)
         report(y, HZ_PY_NVRTC, t->at, t->n, "--offload-arch=gfx942");
     else if (t->n >= 10 && memcmp(p, "nvidia-smi", 10) == 0)

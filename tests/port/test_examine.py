@@ -250,4 +250,30 @@ t.ok(open(f"{tmp}/b/Makefile").read() == after, "a second run changes nothing")
 PY = "import torch\nx = torch.zeros(3, device='cuda:0')  # pynvml\nimport pynvml\n"
 have = {(x["id"], x["line"]) for x in found(PY, "train.py")}
 t.equal(have, {("SP1310", 2), ("SP1301", 3)}, "a PyTorch file: what runs unchanged and what does not")
+PROJECT = '''import os, torch
+import torch.nn as nn
+import cupy as cp                              # SP1302
+from apex import amp                           # SP1303
+from numba import cuda                         # SP1302
+os.environ['OMP_NUM_THREADS'] = '1'
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"       # SP1308
+torch.backends.cuda.matmul.allow_tf32 = True   # SP1306
+assert float(torch.version.cuda) > 11          # SP1307
+big = torch.cuda.get_device_capability()[0] >= 8   # SP1304
+s = torch.cuda.Stream()                        # SP1310
+with torch.autocast("cuda"):                   # SP1310
+    y = x.to('cuda:1').to(torch.float8_e4m3fn) # SP1303 SP1310
+src = r"""
+extern "C" __global__ void k() {}
+"""
+ext = load(name='x', sources=['x.cu'], extra_cuda_cflags=['--expt-relaxed-constexpr', '-O3'])  # SP1103
+args = {'nvcc': ['-O3']}
+text = "import pynvml"
+import tensorrt                                # SP1309
+dist.init_process_group('nccl')                # SP1310
+'''
+want = {(i, n + 1) for n, line in enumerate(PROJECT.split("\n")) if "#" in line for i in re.findall(r"SP\d{4}", line.split("#")[1])}
+want.add(("SP1305", 14))
+have = {(x["id"], x["line"]) for x in found(PROJECT, "train.py", "--arch", "gfx90a,gfx942,gfx950")}
+t.equal(sorted(have), sorted(want), "a PyTorch project, line by line")
 t.done()
