@@ -128,6 +128,7 @@ static void job_args(const struct check *c, const struct stage_file *f, int arch
     argv_addf(a, "-std=%s", c->opts->standard ? c->opts->standard : "c++17");
     argv_addf(a, "-O%s", c->opts->opt ? c->opts->opt : "3");
     argv_add(a, c->opts->warnings ? "-Wall" : "-w");
+    argv_add(a, "-Wno-register"); /* an error in C++17 that nvcc lets pass */
     argv_add(a, "-fno-caret-diagnostics");
     argv_add(a, "-fno-color-diagnostics");
     argv_add(a, "-ferror-limit=50");

@@ -20,7 +20,10 @@ static const struct library {
      "typedef unsigned short hipblasHalf; typedef signed char hipblasInt8; typedef long "
      "hipblasStride;\n"
      "typedef hipFloatComplex hipblasComplex; typedef hipDoubleComplex hipblasDoubleComplex;\n"},
-    {"cuBLASLt", "hipblasLt", "HIPBLASLT", false, "hipblaslt/hipblaslt.h hipblaslt.h", ""},
+    {"cuBLASLt", "hipblasLt", "HIPBLASLT", false, "hipblaslt/hipblaslt.h hipblaslt.h",
+     "#include <hipblas/hipblas.h>\n"
+     "typedef struct { hipDataType type; size_t workspaceSize; int state; float wavesCount; "
+     "unsigned char algo[64]; } hipblasLtMatmulHeuristicResult_t;\n"},
     {"cuFFT", "hipfft", "HIPFFT", false, "hipfft/hipfft.h hipfft/hipfftXt.h hipfft.h hipfftXt.h",
      "typedef float hipfftReal; typedef double hipfftDoubleReal;\n"
      "typedef hipFloatComplex hipfftComplex; typedef hipDoubleComplex hipfftDoubleComplex;\n"},

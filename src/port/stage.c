@@ -45,6 +45,7 @@ void stage_close(struct stage *st)
     free(st->v);
     file_list_free(&st->files);
     sl_map_free(&st->templates);
+    sl_map_free(&st->included);
     if (st->dir[0])
         nftw(st->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     *st = (struct stage){0};
@@ -91,6 +92,26 @@ static bool uses_gpu(struct source *s)
     return false;
 }
 
+/* Sources that another source includes are no units of their own. */
+static void note_includes(struct stage *st, const struct source *s)
+{
+    static int yes;
+    for (size_t i = 0; i < s->lex.n; i++) {
+        const struct lex_tok *t = &s->lex.v[i];
+        if (t->kind != LEX_HEADER || t->n < 3 || t->first != '"')
+            continue;
+        const char *p = s->p + t->at + 1, *slash = memrchr(p, '/', t->n - 2);
+        const char *name = slash ? slash + 1 : p;
+        *sl_map_put(&st->included, name, (size_t)(p + t->n - 2 - name)) = &yes;
+    }
+}
+
+static bool is_included(const struct stage *st, const struct stage_file *f)
+{
+    const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+    return sl_map_get(&st->included, name, strlen(name)) != NULL;
+}
+
 /* Input line of every line of the result, where lines were added or removed. */
 static void map_lines(struct stage_file *f, struct source *s)
 {
@@ -129,6 +150,7 @@ static int translate_one(struct stage *st, struct stage_file *f, const struct st
     f->text = sl_strndup(sl_buf_str(&b), b.n);
     f->changed = b.n != s.n || memcmp(f->text, s.p, s.n) != 0;
     map_lines(f, &s);
+    note_includes(st, &s);
     if (o->cpu)
         cpu_form_kernels(f->text, f->text_n, &st->templates);
     port_result_free(&r);
@@ -202,6 +224,8 @@ int stage_write(struct stage *st, const struct stage_opts *o, struct sl_err *err
         if (translate_one(st, f, o, err) < 0)
             return -1;
     }
+    for (size_t i = 0; i < st->n; i++)
+        st->v[i].is_unit &= !is_included(st, &st->v[i]);
     for (size_t i = 0; i < st->n; i++)
         if (write_one(st, &st->v[i], o, err) < 0)
             return -1;

@@ -28,7 +28,7 @@ struct stage_file {
     char *path;     /* as the user would write it */
     char *staged;   /* its copy */
     char *real_dir; /* absolute directory of the original */
-    bool is_unit;   /* a translation unit: by its extension */
+    bool is_unit;   /* a translation unit: by its extension, and no other file includes it */
     bool is_gpu;    /* it uses HIP: kernels, launches or a HIP header */
     bool changed;   /* translation changed it */
     char *text;     /* result, until stage_write */
@@ -43,6 +43,7 @@ struct stage {
     size_t n;
     struct file_list files;
     struct sl_map templates; /* names of template kernels, for cpu */
+    struct sl_map included;  /* file names that an #include "..." names */
 };
 
 int stage_open(struct stage *st, struct sl_err *err);

@@ -35,6 +35,7 @@ static void common_args(const struct verify *v, struct argv *a)
     argv_add(a, v->compiler);
     argv_addf(a, "-std=%s", v->opts->standard ? v->opts->standard : "c++17");
     const char *both[] = {"-g",
+                          "-Wno-register",
                           "-gdwarf-4",
                           "-w",
                           "-fno-omit-frame-pointer",

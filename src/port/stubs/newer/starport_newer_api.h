@@ -90,6 +90,26 @@ __device__ inline unsigned long long __match_all_sync(M mask, T v, int *same)
 }
 #undef STARPORT_MASK
 #endif
+/* Data types that hip/library_types.h gained after 5.2; values: HIP API reference, hipDataType. */
+#if HIP_VERSION_MAJOR < 5 || (HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR < 7)
+#include <hip/library_types.h>
+#define HIP_R_8I ((hipDataType)3)
+#define HIP_C_8I ((hipDataType)7)
+#define HIP_R_8U ((hipDataType)8)
+#define HIP_C_8U ((hipDataType)9)
+#define HIP_R_32I ((hipDataType)10)
+#define HIP_C_32I ((hipDataType)11)
+#define HIP_R_32U ((hipDataType)12)
+#define HIP_C_32U ((hipDataType)13)
+#define HIP_R_16BF ((hipDataType)14)
+#define HIP_C_16BF ((hipDataType)15)
+#define HIP_R_4I ((hipDataType)16)
+#define HIP_R_64I ((hipDataType)24)
+#define HIP_R_8F_E4M3 ((hipDataType)28)
+#define HIP_R_8F_E5M2 ((hipDataType)29)
+#define HIP_R_8F_E4M3_FNUZ ((hipDataType)1000)
+#define HIP_R_8F_E5M2_FNUZ ((hipDataType)1001)
+#endif
 #if HIP_VERSION_MAJOR < 7
 __device__ inline void __syncwarp()
 {

@@ -56,6 +56,7 @@
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
+#include <malloc.h>
 #include "../starport/core.h"
 #include "../starport/vector.h"
 #include "../starport/math.h"
