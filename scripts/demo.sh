@@ -187,6 +187,7 @@ free_port() {
     echo $p
 }
 start_server() {
+    rm -f "$DATA/client/config" # every run signs up a new renter
     PORT=$(free_port)
     URL=http://127.0.0.1:$PORT
     cat >"$DATA/starleased.conf" <<CONF
@@ -216,6 +217,9 @@ setup_operator() {
             die "no operator token: see $DATA/starleased.log"
     fi
     operator node show $NODE >/dev/null 2>&1 || show_operator node enrol "unix:$RUN/agent.sock"
+    case $(operator node show $NODE -o json | json state) in
+    quarantined | draining) show_operator node resume $NODE ;; # an earlier run failed on it
+    esac
     wait_until 60 "the node" node_available
     show_operator node list
     MODEL=$(operator node show $NODE -o json | json model)
@@ -257,7 +261,6 @@ have_code() { [ -n "$(mailed_code)" ]; }
 
 sign_up() {
     EMAIL=demo-$(date -u +%Y%m%d%H%M%S)@example.com
-    rm -f "$DATA/client/config"
     STARLEASE_PASSWORD=$(head -c 18 /dev/urandom | base64)
     export STARLEASE_PASSWORD STARLEASE_URL=$URL
     show_renter signup "$EMAIL"
