@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { ROUND_MS = 1000, BATCH = 1000, WARNINGS = 3 };
+enum { ROUND_MS = 1000, BATCH = 1000, WARNINGS = 3, GRACE_S = 30 };
 
 /* Guarded by lock. */
 static struct {
@@ -371,8 +371,22 @@ static void *ticker_main(void *arg)
     return NULL;
 }
 
+/* While the server was away nodes could not report: their deadlines begin anew, shortly. */
+static int grace(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct server *s = arg;
+    int64_t until = env_now(s->env) + GRACE_S * SL_SEC;
+    return db_exec(
+        c, err,
+        "UPDATE lease SET deadline_us = ?1 WHERE deadline_us > 0 AND deadline_us < ?1 AND "
+        "state IN ('placed', 'starting', 'stopping')",
+        "i", until);
+}
+
 int ticker_start(struct server *s, struct sl_err *err)
 {
+    if (db_write(s->db, grace, s, err) < 0)
+        return -1;
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -518,6 +518,29 @@ static void a_slot_is_used_again_only_after_the_release(void **state)
     assert_int_equal(world_get(&w, lease_of(0, 1)).slot, 0);
 }
 
+static void card_63_is_rented_like_any_other(void **state)
+{
+    world_close(&w);
+    world_open(&w, &(struct world_options){.nodes = 1, .cards = 64, .accounts = 2});
+    for (int round = 0; round < 2; round++) {
+        char id[64][ID_TEXT];
+        for (int i = 0; i < 64; i++)
+            must(world_lease(&w, w.account[0], "MI300X", 1, id[i], &err));
+        assert_true(world_number(&w, "SELECT COUNT(*) FROM lease WHERE gpu_mask < 0") == 1);
+        assert_int_equal(world_number(&w, "SELECT free_cards FROM node"), 0);
+        world_audit(&w);
+        for (int i = 0; i < 64; i++) {
+            must(act(id[i], do_stop));
+            must(act(id[i], do_gone));
+        }
+        world_audit(&w);
+        must(act(id[0], do_clean));
+        assert_int_equal(world_number(&w, "SELECT free_mask FROM node"), -1);
+        assert_int_equal(world_number(&w, "SELECT COUNT(*) FROM node WHERE state = 'available'"),
+                         1);
+    }
+}
+
 static void a_lease_is_placed_where_its_image_is(void **state)
 {
     char id[ID_TEXT];
@@ -656,6 +679,7 @@ int main(void)
         T(cards_move_only_between_the_states_they_are_in),
         T(a_restart_waits_while_its_node_serves_another_account),
         T(a_slot_is_used_again_only_after_the_release),
+        T(card_63_is_rented_like_any_other),
         T(a_lease_is_placed_where_its_image_is),
         T(a_name_is_taken_until_its_instance_is_over),
         T(a_quote_starts_one_instance),
