@@ -300,6 +300,179 @@ static void another_key_is_refused_when_the_renter_knows_the_right_one(void **st
     world_close(s.w);
 }
 
+/* ---- a dishonest database, made consistent ---- */
+
+struct link {
+    char id[ID_TEXT], kind[16], ref[ID_TEXT], memo[64];
+    int64_t t_us, amounts[8];
+    char kinds[8][16];
+    int n;
+};
+
+static int link_read(struct db_c *c, const char *account, int64_t seq, struct link *l,
+                     struct sl_err *err)
+{
+    struct db_q q;
+    int rc;
+    *l = (struct link){0};
+    if (db_query(
+            c, &q, err,
+            "SELECT t.id, t.kind, t.ref, t.memo, t.t_us, a.kind, e.amount_micro FROM txn t "
+            "JOIN entry e ON e.txn_id = t.id JOIN ledger_account a ON a.id = "
+            "e.ledger_account_id WHERE t.account_id = ?1 AND t.account_seq = ?2 ORDER BY e.idx",
+            "ti", account, seq) < 0)
+        return -1;
+    for (; (rc = db_next(&q, err)) > 0; l->n++) {
+        snprintf(l->id, sizeof l->id, "%s", db_text(&q, 0));
+        snprintf(l->kind, sizeof l->kind, "%s", db_text(&q, 1));
+        snprintf(l->ref, sizeof l->ref, "%s", db_text(&q, 2));
+        snprintf(l->memo, sizeof l->memo, "%s", db_text(&q, 3));
+        l->t_us = db_int(&q, 4);
+        snprintf(l->kinds[l->n], sizeof l->kinds[0], "%s", db_text(&q, 5));
+        l->amounts[l->n] = db_int(&q, 6);
+    }
+    db_done(&q);
+    return rc < 0 ? -1 : l->n > 0;
+}
+
+static const char *chain_begin = BILL_GENESIS;
+
+/* What a dishonest operator does after changing rows: all hashes anew. */
+static int rechain(struct db_c *c, void *arg, struct sl_err *err)
+{
+    const char *account = arg;
+    char prev[SHA256_HEX], hash[SHA256_HEX];
+    struct link l;
+    int rc;
+    snprintf(prev, sizeof prev, "%s", chain_begin);
+    for (int64_t seq = 1; (rc = link_read(c, account, seq, &l, err)) > 0; seq++) {
+        struct bill_entry e[8];
+        for (int i = 0; i < l.n; i++)
+            e[i] = (struct bill_entry){l.kinds[i], l.amounts[i]};
+        struct bill_txn t = {.seq = seq,
+                             .id = l.id,
+                             .kind = l.kind,
+                             .ref = l.ref,
+                             .account = account,
+                             .memo = l.memo,
+                             .currency = "CNY",
+                             .t_us = l.t_us,
+                             .entries = e,
+                             .n = l.n};
+        bill_txn_hash(&t, prev, hash);
+        if (db_exec(c, err, "UPDATE txn SET prev_hash = ?2, hash = ?3 WHERE id = ?1", "ttt", l.id,
+                    prev, hash) < 0)
+            return -1;
+        memcpy(prev, hash, sizeof prev);
+    }
+    return rc;
+}
+
+/* Three captures of 600 s each at 0.001 a second, a stop, and a second stretch of the same lease.
+ */
+static struct story three_captures(void)
+{
+    static const char *const guards[] = {"txn_no_update", "entry_no_update", "segment_closed",
+                                         "segment_pinned"};
+    char sql[200];
+    struct story s = {.w = world_open(78, true)};
+    struct world *w = s.w;
+    DO(w, .kind = OP_PRICE, .model = "A", .micro = 3600000);
+    world_account(w, s.account);
+    DO(w, .kind = OP_TOPUP, .account = s.account, .micro = 50 * SL_MICRO);
+    world_lease(w, s.account, "A", 1, s.first);
+    DO(w, .kind = OP_RUN, .lease = s.first);
+    for (int i = 1; i <= 3; i++) {
+        w->now_us = T0 + i * 600 * SL_SEC;
+        DO(w, .kind = OP_TICK, .lease = s.first);
+    }
+    DO(w, .kind = OP_STOP, .lease = s.first);
+    snprintf(sql, sizeof sql, "UPDATE lease SET epoch = 2, state = 'starting' WHERE id = '%s'",
+             s.first);
+    DO(w, .kind = OP_SQL, .text = sql);
+    DO(w, .kind = OP_HOLD, .account = s.account, .lease = s.first, .micro = 600000);
+    w->now_us += 600 * SL_SEC;
+    DO(w, .kind = OP_RUN, .lease = s.first);
+    w->now_us += 600 * SL_SEC;
+    DO(w, .kind = OP_STOP, .lease = s.first);
+    assert_audit(w);
+    for (size_t i = 0; i < SL_COUNT(guards); i++) {
+        snprintf(sql, sizeof sql, "DROP TRIGGER %s", guards[i]);
+        DO(w, .kind = OP_SQL, .text = sql);
+    }
+    return s;
+}
+
+#define CAPTURE(n) "(SELECT id FROM txn WHERE kind = 'capture' ORDER BY seq LIMIT 1 OFFSET " #n ")"
+static const struct {
+    const char *sql[2], *says;
+} dishonest[] = {
+    {{"UPDATE segment SET end_us = end_us WHERE 0", NULL}, NULL}, /* nothing changed: it verifies */
+    {{"UPDATE entry SET amount_micro = amount_micro + CASE WHEN amount_micro > 0 THEN 9 ELSE -9 "
+      "END "
+      "WHERE txn_id = " CAPTURE(0),
+      "UPDATE entry SET amount_micro = amount_micro - CASE WHEN amount_micro > 0 THEN 9 ELSE -9 "
+      "END "
+      "WHERE txn_id = " CAPTURE(1)},
+     "its seconds cost"}, /* the line's sum is right, its parts are not */
+    {{"UPDATE entry SET amount_micro = amount_micro - CASE WHEN amount_micro > 0 THEN 9 ELSE -9 "
+      "END "
+      "WHERE txn_id = " CAPTURE(0),
+      "UPDATE entry SET amount_micro = amount_micro + CASE WHEN amount_micro > 0 THEN 9 ELSE -9 "
+      "END "
+      "WHERE txn_id = " CAPTURE(1)},
+     "its seconds cost"},
+    {{"UPDATE txn SET memo = 'seconds 540..1140' WHERE id = " CAPTURE(1), NULL},
+     "do not follow"}, /* a minute twice, and one left out */
+    {{"UPDATE txn SET memo = 'seconds 600..1200 ' WHERE id = " CAPTURE(1), NULL}, "does not say"},
+    {{"UPDATE segment SET start_us = start_us - 700000000, end_us = end_us - 700000000 WHERE seq = "
+      "2",
+      NULL},
+     "twice for the same time"},
+    {{"UPDATE segment SET end_us = end_us - 1000000 WHERE seq = 1", NULL}, "start and end"},
+    {{"UPDATE txn SET kind = 'goodwill' WHERE id = " CAPTURE(1), NULL}, "s at this rate cost"},
+    {{"UPDATE txn SET ref = 'seg_x' WHERE id = " CAPTURE(1), NULL}, "s at this rate cost"},
+    {{"UPDATE entry SET amount_micro = amount_micro - 40000000 * CASE WHEN amount_micro > 0 THEN 1 "
+      "ELSE -1 END WHERE txn_id = (SELECT id FROM txn WHERE kind = 'topup')",
+      "UPDATE entry SET amount_micro = amount_micro - 9000000 * CASE WHEN amount_micro > 0 THEN 1 "
+      "ELSE -1 END WHERE txn_id = (SELECT id FROM txn WHERE kind = 'topup')"},
+     "below zero"},
+    {{"UPDATE entry SET amount_micro = amount_micro + 1 WHERE amount_micro > 0 AND txn_id = "
+      "(SELECT "
+      "id FROM txn WHERE kind = 'topup')",
+      NULL},
+     "do not sum to zero"},
+    {{"UPDATE txn SET t_us = t_us - 700000000 WHERE id = " CAPTURE(2), NULL}, "does not follow"},
+};
+
+static void a_dishonest_database_with_whole_chains_is_noticed_in_the_statement(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SL_COUNT(dishonest); i++) {
+        struct story s = three_captures();
+        struct sl_err err = {0};
+        struct bill_result r;
+        SL_AUTO_BUF struct sl_buf b = SL_BUF(BILL_MAX);
+        for (int k = 0; k < 2 && dishonest[i].sql[k]; k++)
+            DO(s.w, .kind = OP_SQL, .text = dishonest[i].sql[k]);
+        if (!dishonest[i].sql[0])
+            chain_begin = "1111111111111111111111111111111111111111111111111111111111111111";
+        assert_int_equal(db_write(s.w->s.db, rechain, s.account, &err), 0);
+        struct op o = {.kind = OP_STATEMENT, .account = s.account, .buf = &b};
+        if (op_try(s.w, &o, &err) < 0) { /* the server itself cannot make sense of it */
+            assert_int_equal(err.code, SL_INTEGRITY);
+        } else if (!dishonest[i].says) {
+            must_verify(&b, &(struct bill_options){0}, &r);
+        } else {
+            const char *msg = refused(&b, NULL, SL_INTEGRITY);
+            if (!strstr(msg, dishonest[i].says))
+                fail_msg("row %zu: %s", i, msg);
+        }
+        chain_begin = BILL_GENESIS;
+        world_close(s.w);
+    }
+}
+
 /* ---- against an earlier copy ---- */
 
 static void history_goes_on_and_the_earlier_statement_is_found_in_the_later_one(void **state)
@@ -353,6 +526,31 @@ static void an_operator_who_rewrites_history_as_a_whole_is_caught_by_the_earlier
         refused(&tail, &early, 0);
         world_close(fake.w);
     }
+    world_close(s.w);
+}
+
+static void an_earlier_copy_shows_a_key_that_changed_and_a_proof_of_life_that_vanished(void **state)
+{
+    (void)state;
+    struct story s = story_begin(&honest);
+    SL_AUTO_BUF struct sl_buf early, late, other;
+    char public[SIGN_KEY_HEX], secret[SIGN_HEX], sql[256];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO heartbeat(lease_id, epoch, minute_us, first_us, last_us, count) "
+             "VALUES('%s', 1, 0, 1, %lld, 1)",
+             s.first, (long long)T0);
+    DO(s.w, .kind = OP_SQL, .text = sql);
+    statement(&s, 0, 0, &early);
+    story_end(&s, &honest);
+    DO(s.w, .kind = OP_SQL, .text = "DELETE FROM heartbeat");
+    statement(&s, 0, 0, &late);
+    assert_non_null(strstr(refused(&late, &early, SL_INTEGRITY), "proof of life"));
+    DO(s.w, .kind = OP_SQL, .text = sql);
+    sign_keypair(public, secret);
+    memcpy(s.w->s.sign_public, public, sizeof public);
+    memcpy(s.w->s.sign_secret, secret, sizeof secret);
+    statement(&s, 0, 0, &other);
+    assert_non_null(strstr(refused(&other, &early, SL_INTEGRITY), "another key"));
     world_close(s.w);
 }
 
@@ -441,9 +639,12 @@ int main(void)
         cmocka_unit_test(any_changed_byte_is_noticed),
         cmocka_unit_test(a_forged_field_is_noticed_even_under_the_right_key),
         cmocka_unit_test(a_forged_number_that_is_huge_is_refused_and_does_not_stop_the_program),
+        cmocka_unit_test(a_dishonest_database_with_whole_chains_is_noticed_in_the_statement),
         cmocka_unit_test(another_key_is_refused_when_the_renter_knows_the_right_one),
         cmocka_unit_test(history_goes_on_and_the_earlier_statement_is_found_in_the_later_one),
         cmocka_unit_test(an_operator_who_rewrites_history_as_a_whole_is_caught_by_the_earlier_copy),
+        cmocka_unit_test(
+            an_earlier_copy_shows_a_key_that_changed_and_a_proof_of_life_that_vanished),
         cmocka_unit_test(statements_of_periods_add_up_and_continue_each_other),
         cmocka_unit_test(
             openmeter_4649_a_later_payment_does_not_change_the_statement_of_a_closed_period),
