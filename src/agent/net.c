@@ -207,13 +207,16 @@ int net_detach(const struct agent *a, int slot, int host_port, struct sl_err *er
 {
     char iface[IFACE_TEXT];
     slot_iface(a, slot, iface);
-    struct sl_err ignored = {0};
+    struct sl_err ignored = {0}, none = {0};
     SL_AUTO_FREE char *get =
         sl_asprintf("get element inet %s ports { %d }\n", a->bridge, host_port);
     SL_AUTO_FREE char *del =
         sl_asprintf("delete element inet %s ports { %d }\n", a->bridge, host_port);
-    if (nft(get, &ignored) == 0 && nft(del, err) < 0)
+    /* another process may undo the same lease: only an element that stays is an error */
+    if (nft(get, &ignored) == 0 && nft(del, &ignored) < 0 && nft(get, &none) == 0) {
+        *err = ignored;
         return -1;
+    }
     if (net_attached(a, slot)) {
         SL_AUTO_FREE char *link = sl_asprintf("link del %s\n", iface);
         if (ip_batch(link, &ignored) < 0 && net_attached(a, slot)) {

@@ -102,7 +102,7 @@ def metadata():
     token = "T=$(" + (put % "") + " | tail -n 1); "
     t.equal(a.ssh(1, token + get + "/v1/nonce"), "nonce-lea_1", "the nonce that the control plane chose is in the metadata")
     about = json.loads(a.ssh(1, token + get + "/v1/instance"))
-    t.equal(about, {"id": "lea_1", "name": "inst-1", "nonce": "nonce-lea_1", "cards": [0], "emulated": True},
+    t.equal(about, {"id": a.full("lea_1"), "name": "inst-1", "nonce": "nonce-lea_1", "cards": [0], "emulated": True},
             "an instance can ask who it is, and that its GPUs are emulated")
     metric = json.dumps({"name": "demo", "value": "1.5", "sha256": "ab" * 32})
     post = f"printf 'POST /v1/metric HTTP/1.1\\r\\nX-Starlease-Token: %s\\r\\nContent-Length: {len(metric)}\\r\\n\\r\\n%s' $T '{metric}'" \

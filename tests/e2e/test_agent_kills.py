@@ -29,8 +29,8 @@ def life(spec):
     ask("lease.start", **spec)
     lease = spec["lease"]
     try:
-        wait_for(lambda: not os.path.exists(f"{a.run}/leases/{lease}/state.json") or not a.supervisors(lease) or
-                 (lambda f: f["go"] and os.path.exists(f"{a.run}/leases/{lease}/guest/go"))(a.facts(lease)), 20, "running or killed")
+        wait_for(lambda: not os.path.exists(f"{a.run}/leases/{a.full(lease)}/state.json") or not a.supervisors(lease) or
+                 (lambda f: f["go"] and os.path.exists(f"{a.run}/leases/{a.full(lease)}/guest/go"))(a.facts(lease)), 20, "running or killed")
     except OSError:
         pass
     if a.supervisors(lease):

@@ -10,7 +10,6 @@ import http.server
 import io
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -66,7 +65,7 @@ def kfd_tree(name, into):
 class Sink:
     """The control plane as a lease's supervisor sees it: takes reports, answers what the test wants."""
 
-    def __init__(self):
+    def __init__(self, prefix):
         self.reports, self.lock = [], threading.Lock()
         self.answer = {}  # lease -> (status, body)
         self.go = True
@@ -75,6 +74,7 @@ class Sink:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body["lease"] = body["lease"].replace(prefix, "lea_")
                 with sink.lock:
                     sink.reports.append(dict(body, token=self.headers["Authorization"], at=time.monotonic()))
                 status, extra = sink.answer.get(body["lease"], (200, {}))
@@ -109,6 +109,8 @@ class Sink:
 
 
 class Agent:
+    """Tests say lea_1; on the node it is lea_NUMBER-1, because the names of control groups are the machine's."""
+
     def __init__(self, tree="mi300x-8gpu-spx-synthetic", number=None, options=()):
         number = os.getpid() % 200 if number is None else number
         self.dir = tempfile.mkdtemp(prefix="starlease-agent-")
@@ -120,7 +122,8 @@ class Agent:
         self.options = ["--state", self.state, "--run", self.run, "--socket", self.socket, "--node", "test", "--kfd-root", self.kfd,
                         "--emulate", "--bridge", self.bridge, "--subnet", self.subnet, *options]
         self.log = open(os.path.join(self.dir, "agentd.log"), "ab")
-        self.daemon, self.sink = None, Sink()
+        self.prefix = f"lea_{number}-"
+        self.daemon, self.sink = None, Sink(self.prefix)
         self.key = os.path.join(self.dir, "key")
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", self.key], check=True)
         with open(self.key + ".pub") as f:
@@ -166,13 +169,16 @@ class Agent:
             self.log.close()
             shutil.rmtree(self.dir, ignore_errors=True)
 
+    def full(self, lease):
+        return lease.replace("lea_", self.prefix) if lease.startswith("lea_") else lease
+
     def raw(self, data, progress=None):
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(120)
             s.connect(self.socket)
             s.sendall(data + b"\n")
             for line in s.makefile("rb"):
-                answer = json.loads(line)
+                answer = json.loads(line.replace(self.prefix.encode(), b"lea_"))
                 if "progress" not in answer:
                     break
                 if progress is not None:
@@ -184,6 +190,8 @@ class Agent:
         return answer["ok"]
 
     def call(self, op, progress=None, **fields):
+        if isinstance(fields.get("lease"), str):
+            fields["lease"] = self.full(fields["lease"])
         return self.raw(json.dumps({"op": op, **fields}).encode(), progress)
 
     def spec(self, lease, slot=1, epoch=1, cards=(), image="busy", **more):
@@ -207,13 +215,13 @@ class Agent:
 
     def supervisor_log(self, lease):
         try:
-            with open(f"{self.run}/leases/{lease}/supervisor.log") as f:
+            with open(f"{self.run}/leases/{self.full(lease)}/supervisor.log") as f:
                 return f.read()
         except OSError as e:
             return str(e)
 
     def facts(self, lease):
-        with open(f"{self.run}/leases/{lease}/state.json") as f:
+        with open(f"{self.run}/leases/{self.full(lease)}/state.json") as f:
             return json.load(f)
 
     def ssh(self, slot, command, timeout=60, **kw):
@@ -231,7 +239,7 @@ class Agent:
                     args = f.read().split(b"\0")
             except OSError:
                 continue
-            if args[1:3] == [b"--supervise", f"{self.run}/leases/{lease}".encode()]:
+            if args[1:3] == [b"--supervise", f"{self.run}/leases/{self.full(lease)}".encode()]:
                 out.append(int(pid))
         return out
 
@@ -243,7 +251,7 @@ def footprint(a):
 
     groups, processes = [], []
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
-        groups += [os.path.join(top, d) for d in dirs if os.path.basename(top) == "starlease" and len(d) == 5]
+        groups += [os.path.join(top, d) for d in dirs if os.path.basename(top) == "starlease" and d.startswith(a.prefix)]
     with open("/proc/self/mounts") as f:
         mounts = [line for line in f.read().splitlines() if a.dir in line]
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -251,7 +259,7 @@ def footprint(a):
             with open(f"/proc/{pid}/cmdline", "rb") as f:
                 line = f.read()
             with open(f"/proc/{pid}/cgroup") as f:
-                ours = re.search(r"/starlease/lea_.$", f.read(), re.M)
+                ours = f"/starlease/{a.prefix}" in f.read()
         except OSError:
             continue
         if line and (b"--supervise" in line and a.dir.encode() in line or ours):
