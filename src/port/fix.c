@@ -259,28 +259,29 @@ void fix_launch_bounds(struct hz *h, struct finding *d, const struct hz_args *a)
         edit_tokens(h, HZ_S2, d, a->a[1], a->b[1], sl_buf_str(&b));
 }
 
-bool fix_arch_guard(struct hz *h, struct finding *d, uint32_t i, uint32_t name)
+bool fix_guard(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i, uint32_t name,
+               const char *amd)
 {
-    if (!fix_on(h, HZ_C1))
+    if (!fix_on(h, no))
         return false;
+    const char *cuda = hz_quote(h, name, name + 1);
     int directive = hz_tok(h, i)->sub;
-    bool plain = hz_tok(h, name + 1)->kind == LEX_EOD;
-    if ((directive == LEX_D_IFDEF || directive == LEX_D_IFNDEF) && plain && name == i + 2) {
-        bool not_def = directive == LEX_D_IFNDEF;
-        edit_tokens(h, HZ_C1, d, i + 1, name + 1,
-                    not_def ? "if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)"
-                            : "if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)");
-        return true;
+    bool whole = (directive == LEX_D_IFDEF || directive == LEX_D_IFNDEF) && name == i + 2 &&
+                 hz_tok(h, name + 1)->kind == LEX_EOD;
+    uint32_t a = i + 1, b = name + 1;
+    bool neg = directive == LEX_D_IFNDEF;
+    if (!whole) { /* defined(X)   !defined X   as a part of a condition */
+        a = hz_punct(h, name - 1, '(') ? name - 2 : name - 1;
+        b = hz_punct(h, name + 1, ')') && a == name - 2 ? name + 2 : name + 1;
+        if (!hz_is(h, a, "defined"))
+            return false;
+        neg = hz_punct(h, a - 1, '!');
+        a -= neg;
     }
-    /* #if defined(__CUDA_ARCH__)   #if !defined __CUDA_ARCH__   and nothing else */
-    uint32_t a = hz_punct(h, name - 1, '(') ? name - 2 : name - 1;
-    uint32_t b = hz_punct(h, name + 1, ')') && a == name - 2 ? name + 2 : name + 1;
-    if (!hz_is(h, a, "defined"))
-        return false;
-    bool neg = hz_punct(h, a - 1, '!');
-    a -= neg;
-    edit_tokens(h, HZ_C1, d, a, b,
-                neg ? "(!defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__))"
-                    : "(defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__))");
+    SL_AUTO_BUF struct sl_buf to = SL_BUF(1024);
+    const char *bang = neg ? "!" : "";
+    sl_buf_printf(&to, "%s%sdefined(%s) %s %sdefined(%s)%s", whole ? "if " : "(", bang, cuda,
+                  neg ? "&&" : "||", bang, amd, whole ? "" : ")");
+    edit_tokens(h, no, d, a, b, sl_buf_str(&to));
     return true;
 }

@@ -56,6 +56,8 @@ void fix_syncwarp(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i
                   const struct hz_args *a);
 /* Second argument of __launch_bounds__ at argument k. */
 void fix_launch_bounds(struct hz *h, struct finding *d, const struct hz_args *a);
-/* A directive that asks only whether __CUDA_ARCH__ is defined; i is its LEX_HASH. */
-bool fix_arch_guard(struct hz *h, struct finding *d, uint32_t i, uint32_t name);
+/* A directive that asks whether a macro of CUDA is defined asks for AMD's `amd` too. i is its
+ * LEX_HASH, `name` the macro in it. False when it stands in another form. */
+bool fix_guard(struct hz *h, enum hazard_no no, struct finding *d, uint32_t i, uint32_t name,
+               const char *amd);
 #endif

@@ -190,9 +190,13 @@ static void condition(struct hz *h, uint32_t i)
     } else if (arch) {
         struct finding *d = hz_report(h, HZ_C1, i, e);
         if (d)
-            fix_arch_guard(h, d, i, arch);
+            fix_guard(h, HZ_C1, d, i, arch, "__HIP_DEVICE_COMPILE__");
     } else if (compiler) {
-        hz_report(h, HZ_C3, i, e);
+        struct finding *d = hz_report(h, HZ_C3, i, e);
+        if (d && hz_is(h, compiler, "__CUDACC__")) { /* the translator renames it */
+            d->fix = "__HIPCC__";
+            d->fixed = h->o->fix;
+        }
     }
 }
 

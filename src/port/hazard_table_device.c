@@ -79,7 +79,7 @@ const struct hazard_rule hazard_table_device[] = {
      HAZARD_WARNING,
      HAZARD_ALL,
      HAZARD_IN_SOURCE,
-     false,
+     true,
      {"guard on the CUDA compiler", "针对 CUDA 编译器的条件编译"},
      {"__CUDACC__ and __NVCC__ are not defined when HIP compiles for AMD; test __HIPCC__ (or "
       "__HIP__) "

@@ -160,6 +160,9 @@ static bool is_call(const struct hz *h, uint32_t i, struct hz_args *ret)
 {
     if (!hz_args(h, i + 1, ret))
         return false;
+    for (uint32_t k = i + 1; k < ret->close; k++)
+        if (hz_tok(h, k)->kind == LEX_HASH)
+            return false; /* a directive between the arguments */
     if (i == 0 || !hz_ident(h, i - 1))
         return !(i > 0 && (hz_punct(h, i - 1, '.') || hz_punct(h, i - 1, LEX_P_ARROW)));
     static const char *const before[] = {"return", "else", "do", "case", "throw", NULL};
