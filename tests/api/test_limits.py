@@ -95,6 +95,28 @@ def metrics():
         t.ok("acc_" not in text and "tok_" not in text and "nope" not in text, "no label holds an account, a token or a stranger's path")
 
 
+def two_listeners():
+    s = Server()
+    with open(s.conf_path, "a") as f:
+        f.write(f"[server]\nlisten = 127.0.0.1:{s.port}, [::1]:0\n")
+    with s:
+        with open(s.log) as f:
+            urls = re.search(r'server\.ready .*url="([^"]*)"', f.read()).group(1).split()
+        t.ok(len(urls) == 2 and urls[1].startswith("http://[::1]:"), "the ready line names every address with the port that was picked", urls)
+        c = http.client.HTTPConnection("::1", int(urls[1].rsplit(":", 1)[1]), timeout=20)
+        c.request("GET", "/metrics")
+        t.equal(c.getresponse().status, 200, "IPv6 is served, and ::1 is this machine")
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as c:
+            c.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
 def public_listener():
     """Runs in a namespace where PUBLIC is an address of lo."""
     s = Server(conf={"server": {"listen": f"{PUBLIC}:7443 127.0.0.1:7070"}})
@@ -128,6 +150,10 @@ if sys.argv[1:] == ["--inside"]:
     sys.exit(0)
 t.run("slow senders", slow_senders)
 t.run("metrics", metrics)
+if has_ipv6():
+    t.run("two listeners", two_listeners)
+else:
+    t.skip("IPv6 is served", "no ::1 here")
 if os.getuid() == 0 and subprocess.run(["unshare", "-n", "true"], stderr=subprocess.DEVNULL).returncode == 0:
     script = f"ip link set lo up && ip addr add {PUBLIC}/32 dev lo && exec {sys.executable} {os.path.abspath(__file__)} --inside"
     p = subprocess.run(["unshare", "-n", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)

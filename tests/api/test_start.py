@@ -76,6 +76,9 @@ def configuration(s):
         t.ok(p.returncode == 2 and says in p.stderr and "bad.conf" in p.stderr and p.stderr.count("\n") == 1, f"a mistake is one sentence with file and key: {says}", p.stderr)
     p = run("--conf", "/nonexistent.conf", "--check-config")
     t.ok(p.returncode != 0 and "/nonexistent.conf" in p.stderr, "a missing file is named", p.stderr)
+    for where in ("/proc/starlease", "/dev/null/x", "/"):
+        p = s.run(env={"STARLEASE_SERVER_DATA_DIR": where})
+        t.ok(p.returncode not in (0, -6) and where in p.stderr and p.stderr.count("\n") <= 1, f"a data_dir that cannot be written is named: {where}", p.stderr[-300:])
     for listen in ["127.0.0.1", "localhost:80", "127.0.0.1:99999", ""]:
         p = s.run(env={"STARLEASE_SERVER_LISTEN": listen})
         t.ok(p.returncode == 2 and "server.listen" in p.stderr, f"listen = {listen!r} is refused", p.stderr[-300:])
