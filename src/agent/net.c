@@ -28,12 +28,11 @@ static int sysctl_write(const char *path, const char *value)
     return fd < 0 ? -1 : write_all(fd, value, strlen(value));
 }
 
-/* Resolvers of the host; those on a loopback address are out of a lease's reach. */
-static int resolvers(char out[3][IP_TEXT])
+static int resolvers_in(const char *path, char out[3][IP_TEXT])
 {
     SL_AUTO_BUF struct sl_buf b = SL_BUF(65536);
     struct sl_err ignored = {0};
-    if (file_read("/etc/resolv.conf", 65536, &b, &ignored) < 0)
+    if (file_read(path, 65536, &b, &ignored) < 0)
         return 0;
     int n = 0;
     struct sl_str rest = {sl_buf_str(&b), b.n}, line;
@@ -46,6 +45,14 @@ static int resolvers(char out[3][IP_TEXT])
             snprintf(out[n++], IP_TEXT, "%.15s", ip);
     }
     return n;
+}
+
+/* Resolvers of the host; one on a loopback address is out of a lease's reach, so where
+ * systemd-resolved stands in between, its upstreams. */
+static int resolvers(char out[3][IP_TEXT])
+{
+    int n = resolvers_in("/etc/resolv.conf", out);
+    return n ? n : resolvers_in("/run/systemd/resolve/resolv.conf", out);
 }
 
 void net_resolv_conf(struct sl_buf *out)

@@ -337,7 +337,11 @@ static void turn(struct sup *s)
         s->st.reported = true;
     if (f[1].revents) {
         int status = container_end(s, 0);
-        end(s, s->st.go ? "the command ended" : "the container ended before it was ready", status);
+        end(s,
+            !s->st.go           ? "the container ended before it was ready"
+            : s->spec.command.n ? "the command ended"
+                                : "the instance ended",
+            status);
         return;
     }
     if (f[2].revents) {

@@ -121,10 +121,13 @@ def same_after_start():
     a.ssh(1, "echo keep > /root/work; chmod 600 /root/work")
     a.call("lease.stop", lease="lea_1", epoch=1, grace_s=5)
     t.equal(a.state_of("lea_1"), None, "a stopped lease is not on the node any more")
-    a.call("lease.start", **a.spec("lea_1", slot=5, epoch=2, cards=[3], hostname="inst-1"))  # other slot, other ids, other card
+    a.call("lease.start", **a.spec("lea_1", slot=5, epoch=2, cards=[3], hostname="inst-1",  # other slot, other ids, other card
+                                   volume={"id": "vol_lea_1", "size_bytes": 128 << 20}))
     a.wait_state("lea_1", "running")
     t.equal(a.sink.of("lea_1", "ready")[-1]["host_key"], key, "the SSH host key is the same after stop and start")
     t.equal(a.ssh(5, "cat /root/work; stat -c '%u %a' /root/work"), "keep\n0 600\n", "the disk is the same, with its owners")
+    size = int(a.ssh(5, "df -m / | tail -n 1 | awk '{print $2}'"))
+    t.ok(size > 100, "and larger when more was ordered", size)
     out = a.ssh(5, "cat /dev/dri/* /dev/kfd 2>&1; ls /dev/dri")
     t.ok(out.count("No such device or address") == 2 and out.endswith("renderD152\n"),
          "the device nodes are those of the new lease", out)
