@@ -14,8 +14,7 @@ int fx_parse(const char *text, struct fx *ret, struct sl_err *err)
     if (!slash || slash - text != 3 || !equals || equals - slash != 4 || !at || at < equals ||
         (size_t)(at - equals) > sizeof rate || strlen(at + 1) >= sizeof ret->day)
         return sl_fail_at(err, SL_INVALID, "fx",
-                          "fx: \"%.60s\" is not a dated rate; write USD/CNY=7.10@2026-11-30",
-                          text);
+                          "fx: \"%.60s\" is not a dated rate; write USD/CNY=7.10@2026-11-30", text);
     snprintf(ret->base, sizeof ret->base, "%.3s", text);
     snprintf(ret->quote, sizeof ret->quote, "%.3s", slash + 1);
     snprintf(rate, sizeof rate, "%.*s", (int)(at - equals - 1), equals + 1);
@@ -93,10 +92,14 @@ static const struct price_row *row_for(const struct price_row *rows, int n, cons
     if (!offers.n)
         sl_fail_at(err, SL_NOT_FOUND, "model", "model: \"%.60s\" has no price here; there is %s",
                    j->model, sl_buf_str(&models));
+    else if (hits)
+        sl_fail_at(err, SL_INVALID, "offer",
+                   "offer: %d prices of %.40s fit; choose one as MODEL@OFFER of %s", hits, j->model,
+                   sl_buf_str(&offers));
     else
-        sl_fail_at(err, hits ? SL_INVALID : SL_NOT_FOUND, "offer",
-                   "offer: \"%.60s\" names %d prices of %.40s; choose one as MODEL@OFFER of %s",
-                   j->offer, hits, j->model, sl_buf_str(&offers));
+        sl_fail_at(err, SL_NOT_FOUND, "offer",
+                   "offer: \"%.60s\" is no offer of %.40s here; there is %s", j->offer, j->model,
+                   sl_buf_str(&offers));
     return NULL;
 }
 
@@ -155,10 +158,14 @@ void compare_write_text(const struct compare_result *r, struct sl_buf *out)
 {
     char a[SL_MONEY_TEXT];
     const char *first = r->lines[0].price->currency;
+    int width = 0;
+    for (int i = 0; i < r->n; i++)
+        if ((int)strlen(r->lines[i].job.text) > width)
+            width = (int)strlen(r->lines[i].job.text);
     for (int i = 0; i < r->n; i++) {
         const struct compare_line *l = &r->lines[i];
-        sl_buf_printf(out, "%-24s %12s %s", l->job.text, money_format_rounded(l->total_micro, 2, a),
-                      l->price->currency);
+        sl_buf_printf(out, "%-*s %12s %s", width, l->job.text,
+                      money_format_rounded(l->total_micro, 2, a), l->price->currency);
         if (l->converted && l->fx)
             sl_buf_printf(out, " = %s %s", money_format_rounded(l->converted_micro, 2, a), first);
         if (i > 0 && l->has_ratio)
