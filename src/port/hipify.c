@@ -10,6 +10,7 @@ struct hipify {
     struct run_options run;
     bool help, version, examine, amap, print_csv, keep_launches;
     const char *out_stats, *database;
+    char *csv_name;                     /* of the first input when no name is given; owned */
     const char *lists[5][LIST_MAX + 1]; /* enum list_kind */
     int n[5];
 };
@@ -172,10 +173,10 @@ static int settle(struct hipify *h, const struct file_list *files)
         r->port.skip_excluded = false;
     r->no_output |= h->examine;
     r->stats |= h->examine;
+    if (h->print_csv && !h->out_stats)
+        h->csv_name = sl_asprintf("%s.csv", files->v[0].path);
     if (h->print_csv)
-        r->csv = h->out_stats ? h->out_stats
-                 : files->n   ? sl_asprintf("%s.csv", files->v[0].path)
-                              : NULL;
+        r->csv = h->csv_name ? h->csv_name : h->out_stats;
     if (r->out && files->n > 1)
         return usage("one output file for several inputs", r->out);
     return 0;
@@ -221,6 +222,7 @@ int hipify_main(int argc, char **argv)
         rc = rc ? rc : run_files(&h->run, &files);
     }
     file_list_free(&files);
+    free(h->csv_name);
     free(h);
     return rc;
 }
