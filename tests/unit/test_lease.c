@@ -218,9 +218,9 @@ static void a_foreign_lease_does_not_exist(void **state)
     must(db_read(w.s.db, look_fn, &(struct look){w.account[0], id}, &err));
     assert_int_equal(db_read(w.s.db, look_fn, &(struct look){w.account[1], id}, &err), -1);
     assert_int_equal(err.code, SL_NOT_FOUND);
-    const char *name = world_get(&w, id).name;
-    must(db_read(w.s.db, look_fn, &(struct look){w.account[0], name}, &err));
-    assert_int_equal(db_read(w.s.db, look_fn, &(struct look){w.account[1], name}, &err), -1);
+    struct lease l = world_get(&w, id);
+    must(db_read(w.s.db, look_fn, &(struct look){w.account[0], l.name}, &err));
+    assert_int_equal(db_read(w.s.db, look_fn, &(struct look){w.account[1], l.name}, &err), -1);
     assert_int_equal(err.code, SL_NOT_FOUND);
 }
 
