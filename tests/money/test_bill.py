@@ -19,9 +19,9 @@ STORY = next(p for p in (f"{BUILD}/tests/unit/money_story", f"{SAN}/tests/unit/m
 RENTERS = ("cash", "credit", "held_cash", "held_credit")
 
 
-def run(*cmd):
+def run(*cmd, **env):
     return subprocess.run(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-                          env={"PATH": os.environ["PATH"], "HOME": home, "LANG": "C.UTF-8"})
+                          env={"PATH": os.environ["PATH"], "HOME": home, "LANG": "C.UTF-8", **env})
 
 
 def canonical(v):
@@ -94,6 +94,14 @@ try:
                 f"story {seed}: awk gets every line and the total of the CSV")
         t.equal(recompute(s), None, f"story {seed}: Python gets every hash, charge and balance of the statement")
     t.ok(counted > 40, f"the stories have {counted} lines")
+
+    # lago_879, killbill_150 and killbill_1851: where the server stands does not change what is billed.
+    for zone in ("Asia/Shanghai", "America/St_Johns", "Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        where = tempfile.mkdtemp(dir=home)
+        run(STORY, where, "4", TZ=zone)
+        with open(f"{where}/late.json", encoding="utf-8") as f:
+            there = json.load(f)["statement"]
+        t.ok(there == s, f"the same days under TZ={zone} give the same statement")
 
     bad = open(f"{home}/late.csv", encoding="utf-8").read().splitlines()
     cells = bad[3].split(",")
