@@ -489,11 +489,15 @@ static enum MHD_Result run_read(struct call *c)
 static enum MHD_Result run_suspended(struct call *c, const struct route *route)
 {
     struct pool *p = route->prepare ? c->h->slow : c->h->writers;
+    struct sl_err err = {0};
+    if (c->h->stopping) { /* on a connection that was kept open; the pools are going */
+        sl_fail(&err, SL_UNAVAILABLE, "the server is stopping; try again in a few seconds");
+        return respond_err(c, &err);
+    }
     c->state = CALL_POOL;
     MHD_suspend_connection(c->conn);
     if (pool_add(p, run_in_pool, c))
         return MHD_YES;
-    struct sl_err err = {0};
     sl_fail(&err, SL_UNAVAILABLE, "the server is busy; try again in a second");
     c->out.body.max = 64 * 1024;
     reply_problem(&c->out, &c->req, &err);

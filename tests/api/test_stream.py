@@ -118,6 +118,8 @@ def stopping(s, ann):
     t.ok(code == 0 and a.ended.is_set() or a.ended.wait(5), "SIGTERM ends streams and the server exits 0", code)
     print(f"# stopped in {time.monotonic() - t0:.2f} s")
     s.start()
+    used = [x["last_used"] for x in ann.must("GET", "/v1/tokens")["items"]]
+    t.ok(any(used), "when a token was last used is kept", used)
 
 
 with Server() as s:
