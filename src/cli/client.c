@@ -3,6 +3,7 @@
 #include "base/io/env.h"
 #include "base/io/http_client.h"
 #include "base/core/id.h"
+#include <arpa/inet.h>
 #include <time.h>
 
 enum { TRIES = 5, CALL_TIMEOUT_MS = 60000, STREAM_TIMEOUT_MS = 24 * 3600 * 1000 };
@@ -120,6 +121,25 @@ static int need_url(const struct cli *c, struct sl_err *err)
                       "no server is known: run `starlease login --url URL`, or set STARLEASE_URL");
 }
 
+/* Tokens and passwords do not cross a network in the clear. */
+static int need_private(const struct cli *c, struct sl_err *err)
+{
+    static const char scheme[] = "http://";
+    char host[64] = "";
+    struct in_addr ip;
+    if (!sl_starts(c->url, scheme))
+        return 0;
+    const char *at = c->url + sizeof scheme - 1;
+    size_t n = *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ":/?#");
+    if (n < sizeof host && !strchr(c->url, '@'))
+        memcpy(host, at, n);
+    if (sl_streq(host, "localhost") || sl_streq(host, "[::1]") ||
+        (inet_pton(AF_INET, host, &ip) == 1 && ntohl(ip.s_addr) >> 24 == 127))
+        return 0;
+    return sl_fail_at(err, SL_INVALID, "url",
+                      "%.200s is not on this machine and not encrypted: use https://", c->url);
+}
+
 static void common_headers(struct cli *c, struct header_set *h)
 {
     h->v[h->n++] = "Accept: application/json";
@@ -137,6 +157,8 @@ int cli_call(struct cli *c, const char *method, const char *path, const char *bo
         explain(c, method, path, body, post);
         return CLI_EXPLAINED;
     }
+    if (need_private(c, err) < 0)
+        return -1;
     struct header_set h = {0};
     char key[ID_TEXT];
     common_headers(c, &h);
@@ -270,6 +292,8 @@ int cli_stream(struct cli *c, const char *path, bool (*on_event)(void *arg, cons
         explain(c, "GET", path, NULL, false);
         return CLI_EXPLAINED;
     }
+    if (need_private(c, err) < 0)
+        return -1;
     struct header_set h = {.v = {"Accept: text/event-stream"}, .n = 1};
     if (c->token[0])
         h.v[h.n++] = sl_arena_printf(&c->arena, "Authorization: Bearer %s", c->token);

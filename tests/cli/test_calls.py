@@ -149,6 +149,10 @@ with open(key, "w", encoding="utf-8") as f:
 p = starlease("key", "add", key)
 t.ok(p.returncode == 2 and not seen and "PRIVATE" in p.stderr, "a private key is never sent", p.stderr)
 
+for url in ("http://192.0.2.1:7070", "http://127.0.0.1.example.com", "http://localhost.example.com", "http://127.0.0.1@192.0.2.1/"):
+    p = starlease("wallet", "show", "--url", url)
+    t.ok(p.returncode == 2 and "https://" in p.stderr, f"nothing is sent in the clear to {url}", f"{p.returncode} {p.stderr}")
+
 # ---- ssh ----
 fake = os.path.join(home, "bin")
 os.makedirs(fake)
