@@ -120,6 +120,30 @@ static int node_resume(struct cli *c, const void *opts, int argc, char **argv, s
 }
 CLI_VERB(node_resume)
 
+static int node_retire(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
+{
+    return node_act(c, argv[0], "/retire", err);
+}
+CLI_VERB(node_retire)
+
+static int node_certificates(struct cli *c, const void *opts, int argc, char **argv,
+                             struct sl_err *err)
+{
+    static const struct column columns[] = {{"CERTIFICATE", "id"},
+                                            {"NODE", "node"},
+                                            {"CARDS", "cards"},
+                                            {"RESULT", "result"},
+                                            {"EMULATED", "emulated"},
+                                            {"AFTER INSTANCE", "lease"},
+                                            {"MADE", "created", COL_TIME},
+                                            {0}};
+    const char *path =
+        argc ? sl_arena_printf(&c->arena, "/v1/certificates?node=%s", cli_quote(c, argv[0]))
+             : "/v1/certificates";
+    return cli_list_verb(c, path, columns, err);
+}
+CLI_VERB(node_certificates)
+
 static int audit_money(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
 {
     static const struct column columns[] = {

@@ -154,6 +154,8 @@ VERB_MAIN(node_show);
 VERB_MAIN(node_enrol);
 VERB_MAIN(node_drain);
 VERB_MAIN(node_resume);
+VERB_MAIN(node_retire);
+VERB_MAIN(node_certificates);
 VERB_MAIN(audit_money);
 
 /* api.c: any call, events */

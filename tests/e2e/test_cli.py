@@ -190,6 +190,12 @@ def leases(op, ann):
     events = ann.json("events", "--limit", "100")["items"]
     kinds = [e["type"] for e in events]
     t.ok("lease.running" in kinds and "lease.released" in kinds, "the events tell the story", kinds)
+    made = wait_for(lambda: op.json("node", "certificates", "sim-00001")["items"], 30, "a wipe certificate")
+    t.ok(made[0]["emulated"] and made[0]["lease"] == lease["id"] and op("node", "certificates").returncode == 0,
+         "the wipe between tenants left a certificate that says emulated", made)
+    wait_for(lambda: op.json("node", "show", "sim-00001")["state"] == "available", 30, "the node to be wiped")
+    p = op("node", "retire", "sim-00001")
+    t.equal((p.returncode, op.json("node", "show", "sim-00001")["state"]), (0, "retired"), "an empty node is retired")
     p = op("audit", "money")
     t.ok(p.returncode == 0, "the audit agrees", p.stdout + p.stderr)
 
