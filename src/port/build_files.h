@@ -45,6 +45,9 @@ const struct flag_rule *build_flag_at(size_t i); /* NULL past the last */
 /* " --offload-arch=gfx90a --offload-arch=gfx942" for the targets, with sep between. */
 void build_offload(unsigned targets, const char *sep, const char *prefix, struct sl_buf *b);
 
+/* The table as a page in Markdown. */
+void build_flags_page(struct sl_buf *b);
+
 /* One word of a command line at bytes at..at+n. next_at/next_n: the following word (n 0: none).
  * `sure`: nvcc runs here. `arch_done` collapses several architectures into one list.
  * Returns true when the next word was its value and is used up. */

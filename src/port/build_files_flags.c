@@ -326,6 +326,25 @@ const struct flag_rule *build_flag_at(size_t i)
     return i < SL_COUNT(rules) ? &rules[i] : NULL;
 }
 
+void build_flags_page(struct sl_buf *b)
+{
+    sl_buf_adds(
+        b, "<!-- Made by `starport explain --docs docs/porting`. Edit the flag table. -->\n"
+           "# Flags of nvcc and what they become\n\nWhat is not listed stays: clang takes it as it "
+           "is. A flag marked *nvcc only* means something to other programs too and changes only "
+           "where the compiler certainly runs. `%` stands for the flag's value.\n\n"
+           "| Flag | Becomes | Why | 说明 |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < SL_COUNT(rules); i++) {
+        const struct flag_rule *r = &rules[i];
+        const char *to = sl_streq(r->to, "@") ? "--offload-arch=..."
+                         : r->to[0]           ? r->to
+                                              : "(dropped)";
+        sl_buf_printf(b, "| `%s%s`%s | `%s` | %s | %s |\n", r->flag,
+                      r->match == FLAG_VALUE ? " %" : "", r->shy ? " (nvcc only)" : "", to,
+                      r->reason[HAZARD_EN], r->reason[HAZARD_ZH]);
+    }
+}
+
 const struct flag_rule *build_flag(const char *word, size_t n, size_t *ret_value)
 {
     *ret_value = 0;

@@ -224,13 +224,17 @@ int examine_main(const void *globals, const void *opts, int argc, char **argv)
 static int write_docs(const char *dir)
 {
     struct sl_err err = {0};
-    for (size_t i = 0; i <= HZ_COUNT; i++) {
+    for (size_t i = 0; i <= HZ_COUNT + 1; i++) {
         SL_AUTO_BUF struct sl_buf b = SL_BUF(1 << 20);
-        const char *name = i < HZ_COUNT ? hazard_rule((enum hazard_no)i)->id : "index";
+        const char *name = i < HZ_COUNT    ? hazard_rule((enum hazard_no)i)->id
+                           : i == HZ_COUNT ? "index"
+                                           : "flags";
         if (i < HZ_COUNT)
             hazard_page(hazard_rule((enum hazard_no)i), &b);
-        else
+        else if (i == HZ_COUNT)
             hazard_page_index(&b);
+        else
+            build_flags_page(&b);
         SL_AUTO_FREE char *path = sl_asprintf("%s/%s.md", dir, name);
         if (out_parents(path, &err) < 0 || out_write(path, sl_buf_str(&b), b.n, &err) < 0) {
             fprintf(stderr, "starport: %s\n", err.msg);
