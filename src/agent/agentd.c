@@ -47,8 +47,8 @@ static void serve(const struct agent *a, int fd)
     jr_write(jr_root(doc), &request);
     struct op_call c = {a, request.p, request.n, progress, &fd, &out};
     if (op_run(&c, &err) < 0) {
-        log_info("op.refused", "op=%.40s code=%s error=\"%s\"",
-                 jr_text(jr_get(jr_root(doc), "op"), ""), sl_code_info(err.code)->name, err.msg);
+        log_info("op.refused", "op=%.40s code=%s error=%s", jr_text(jr_get(jr_root(doc), "op"), ""),
+                 sl_code_info(err.code)->name, log_quote(err.msg, (char[LOG_QUOTED]){0}));
         rpc_reply_err(fd, &err);
         return;
     }
@@ -154,7 +154,7 @@ static int start(const struct agent *a, int *ret_listener, struct sl_err *err)
         return -1;
     struct sl_err e = {0};
     if (leases_take_over(a, &e) < 0) /* said in the log; the node still serves the others */
-        log_error("lease.take_over", "error=\"%s\"", e.msg);
+        log_error("lease.take_over", "error=%s", log_quote(e.msg, (char[LOG_QUOTED]){0}));
     /* anybody may connect: the kernel says who it is, and the list decides */
     return rpc_listen(a->socket, 0666, -1, ret_listener, err);
 }

@@ -326,7 +326,8 @@ static int each_lease(const struct agent *a, struct jw *w, struct sl_err *err)
     for (int i = 0; i < n; i++) {
         struct sl_err e = {0};
         if (take_over(a, all[i], w, &e) < 0) {
-            log_error("lease.take_over", "lease=%s error=\"%s\"", all[i], e.msg);
+            log_error("lease.take_over", "lease=%s error=%s", all[i],
+                      log_quote(e.msg, (char[LOG_QUOTED]){0}));
             *err = e;
             rc = -1;
         }

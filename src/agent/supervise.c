@@ -54,7 +54,8 @@ static void save(struct sup *s)
 {
     struct sl_err err = {0};
     if (state_write(s->dir, &s->st, &err) < 0)
-        log_error("lease.state", "lease=%s error=\"%s\"", s->spec.lease, err.msg);
+        log_error("lease.state", "lease=%s error=%s", s->spec.lease,
+                  log_quote(err.msg, (char[LOG_QUOTED]){0}));
 }
 
 /* The sshd's banner by the way that the tenant takes. */
@@ -141,7 +142,8 @@ static void end(struct sup *s, const char *reason, int exit_code)
         close(s->pidfd);
     s->pidfd = -1;
     if (lease_undo(s->a, &s->spec, s->dir, &err) < 0)
-        log_error("lease.undo", "lease=%s error=\"%s\"", s->spec.lease, err.msg);
+        log_error("lease.undo", "lease=%s error=%s", s->spec.lease,
+                  log_quote(err.msg, (char[LOG_QUOTED]){0}));
     snprintf(s->st.state, sizeof s->st.state, "exited");
     snprintf(s->st.reason, sizeof s->st.reason, "%s", reason);
     s->st.exit_code = exit_code;
@@ -218,7 +220,8 @@ static void answered(struct sup *s, const char *kind, struct report_answer a)
     s->st.last_alive_us = agent_now_us();
     if (s->phase == PHASE_READY && a.go) {
         if (go(s, &err) < 0) {
-            log_error("lease.go", "lease=%s error=\"%s\"", s->spec.lease, err.msg);
+            log_error("lease.go", "lease=%s error=%s", s->spec.lease,
+                      log_quote(err.msg, (char[LOG_QUOTED]){0}));
             stop(s, err.msg, 0);
         }
         return;
@@ -252,7 +255,8 @@ static void report_due(struct sup *s)
         f.metric_json = s->metrics[0];
     s->report_kind = f.kind;
     if (report_send(&s->report, s->a, &s->spec, &f, &err) < 0) {
-        log_error("report.send", "lease=%s error=\"%s\"", s->spec.lease, err.msg);
+        log_error("report.send", "lease=%s error=%s", s->spec.lease,
+                  log_quote(err.msg, (char[LOG_QUOTED]){0}));
         s->next_report_ms = now + RETRY_MAX_MS;
     }
 }
@@ -278,7 +282,8 @@ static void metric_take(struct sup *s)
         struct sl_err err = {0};
         metadata_stop(&s->meta);
         if (n == 0 && metadata_start(&s->meta, &s->spec, s->a->emulate, s->st.pid, &err) < 0)
-            log_error("metadata.start", "lease=%s error=\"%s\"", s->spec.lease, err.msg);
+            log_error("metadata.start", "lease=%s error=%s", s->spec.lease,
+                      log_quote(err.msg, (char[LOG_QUOTED]){0}));
         return;
     }
     text[n] = 0;
@@ -394,7 +399,8 @@ static void begin(struct sup *s)
     }
     if (take_over_or_build(s, &err) < 0 ||
         metadata_start(&s->meta, &s->spec, s->a->emulate, s->st.pid, &err) < 0) {
-        log_error("lease.start", "lease=%s error=\"%s\"", s->spec.lease, err.msg);
+        log_error("lease.start", "lease=%s error=%s", s->spec.lease,
+                  log_quote(err.msg, (char[LOG_QUOTED]){0}));
         stop(s, err.msg, 0);
         return;
     }
@@ -422,7 +428,7 @@ int supervise_main(const struct agent *a, const char *dir)
     s->sigfd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (state_supervise(dir, &lock, &err) < 0 || spec_read(dir, &s->spec, &s->arena, &err) < 0 ||
         state_read(dir, &s->st, &err) < 0) {
-        log_error("supervise", "dir=%s error=\"%s\"", dir, err.msg);
+        log_error("supervise", "dir=%s error=%s", dir, log_quote(err.msg, (char[LOG_QUOTED]){0}));
         return 1;
     }
     begin(s);
