@@ -38,6 +38,7 @@ struct operation_kind {
     int max_attempts; /* 0: for ever. Then give_up is called once and the row becomes failed. */
     int (*give_up)(struct db_c *c, struct server *s, const struct operation *op, const char *why,
                    struct sl_err *err);
+    bool slow; /* minutes on a node: at most half of the workers do such work */
 };
 extern const struct operation_kind operation_kinds[]; /* ended by a zero row */
 

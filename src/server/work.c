@@ -29,11 +29,11 @@ enum {
 const struct operation_kind operation_kinds[] = {
     {"lease_start", lease_run_start, 8, lease_start_gave_up},
     {"lease_stop", lease_run_stop, 0, NULL},
-    {"sanitize", node_run_sanitize, 20, node_sanitize_gave_up},
+    {"sanitize", node_run_sanitize, 20, node_sanitize_gave_up, .slow = true},
     {"node_test", node_run_test, 5, node_test_gave_up},
     {"volume_remove", volume_run_remove, 0, NULL},
-    {"image_import", image_run_import, 3, image_import_gave_up},
-    {"image_remove", image_run_remove, 20, NULL},
+    {"image_import", image_run_import, 3, image_import_gave_up, .slow = true},
+    {"image_remove", image_run_remove, 20, NULL, .slow = true},
     {0}};
 
 /* A claimed operation on its way to a worker; owns its arena. */
@@ -42,7 +42,12 @@ struct job {
     struct sl_arena arena;
     struct job *next;
 };
-/* Guarded by lock. `busy` holds the refs that are queued or running. */
+/* What is queued or running. */
+struct flight {
+    char id[ID_TEXT], ref[64], node[64];
+    bool slow;
+};
+/* Guarded by lock. */
 static struct {
     struct server *s;
     pthread_mutex_t lock;
@@ -51,7 +56,7 @@ static struct {
     int woken;
     struct job *first, *last;
     int n_busy, n_workers;
-    char busy[WORKERS_MAX + CLAIM_MAX][64];
+    struct flight busy[WORKERS_MAX + CLAIM_MAX];
     pthread_t dispatcher, worker[WORKERS_MAX];
 } room = {.lock = PTHREAD_MUTEX_INITIALIZER, .for_workers = PTHREAD_COND_INITIALIZER};
 
@@ -65,17 +70,11 @@ void work_wake(void)
     pthread_mutex_unlock(&room.lock);
 }
 
-static void ref_add(const char *ref)
-{
-    SL_ASSERT(room.n_busy < (int)SL_COUNT(room.busy));
-    (void)snprintf(room.busy[room.n_busy++], sizeof room.busy[0], "%s", ref);
-}
-
-static void ref_drop(const char *ref)
+static void flight_drop(const char *ref)
 {
     for (int i = 0; i < room.n_busy; i++)
-        if (sl_streq(room.busy[i], ref)) {
-            memcpy(room.busy[i], room.busy[--room.n_busy], sizeof room.busy[0]);
+        if (sl_streq(room.busy[i].ref, ref)) {
+            room.busy[i] = room.busy[--room.n_busy];
             return;
         }
 }
@@ -83,26 +82,34 @@ static void ref_drop(const char *ref)
 /* ---- claim ---- */
 struct claim {
     struct server *s;
-    int room_for;
-    char skip[WORKERS_MAX + CLAIM_MAX][64]; /* refs in flight when the claim began */
-    int n_skip;
+    int n_workers;
+    struct flight all[WORKERS_MAX + CLAIM_MAX]; /* in flight, then what this claim adds */
+    int n_before, n_all;
     struct job *jobs; /* result */
-    int n;
 };
-static const char sql_due[] = "SELECT id, ref FROM operation WHERE state = 'pending' AND "
-                              "next_us <= ?1 ORDER BY next_us, id LIMIT 256";
+/* Quick work first: a start must not wait behind wipes that take minutes. */
+#define SLOW_KINDS "('sanitize', 'image_import', 'image_remove')"
+static const char sql_due[] =
+    "SELECT id, ref, COALESCE(node_name, '') FROM operation WHERE state = 'pending' AND "
+    "next_us <= ?1 AND CASE WHEN kind IN " SLOW_KINDS " THEN 1 ELSE 0 END = ?2 "
+    "ORDER BY next_us, id LIMIT 256";
 static const char sql_attempt[] = "UPDATE operation SET attempts = attempts + 1 WHERE id = ?1";
 
-static bool claim_may(const struct claim *k, const char *ref, char (*ids)[ID_TEXT],
-                      char (*refs)[64], int n)
+/* One operation of a ref at a time. A node that hangs leaves two workers to the others; slow work
+ * leaves half of them, quick work one. */
+static bool claim_may(const struct claim *k, const char *ref, const char *node, bool slow)
 {
-    for (int i = 0; i < k->n_skip; i++)
-        if (sl_streq(k->skip[i], ref))
+    int on_node = 0, same = 0, node_max = k->n_workers > 3 ? k->n_workers - 2 : 1;
+    int kind_max = slow ? (k->n_workers + 1) / 2 : k->n_workers > 1 ? k->n_workers - 1 : 1;
+    if (k->n_all >= k->n_workers || k->n_all - k->n_before >= CLAIM_MAX)
+        return false;
+    for (int i = 0; i < k->n_all; i++) {
+        if (sl_streq(k->all[i].ref, ref))
             return false;
-    for (int i = 0; i < n; i++)
-        if (sl_streq(refs[i], ref))
-            return false;
-    return true;
+        on_node += sl_streq(k->all[i].node, node);
+        same += k->all[i].slow == slow;
+    }
+    return same < kind_max && (!*node || on_node < node_max);
 }
 
 static void jobs_free(struct job *j)
@@ -120,7 +127,6 @@ static int claim_one(struct db_c *c, struct claim *k, const char *id, struct sl_
     struct job *j = sl_alloc(sizeof *j);
     j->next = k->jobs;
     k->jobs = j;
-    k->n++;
     if (db_exec(c, err, sql_attempt, "t", id) < 0 ||
         operation_get(c, NULL, id, &j->arena, &j->op, err) < 0)
         return -1;
@@ -128,41 +134,41 @@ static int claim_one(struct db_c *c, struct claim *k, const char *id, struct sl_
                    j->op.account_id, "system", "", err);
 }
 
-static int claim(struct db_c *c, void *arg, struct sl_err *err)
+static int choose(struct db_c *c, struct claim *k, bool slow, struct sl_err *err)
 {
-    struct claim *k = arg;
-    char ids[CLAIM_MAX][ID_TEXT], refs[CLAIM_MAX][64];
-    int n = 0, rc;
     struct db_q q;
-    jobs_free(k->jobs);
-    k->jobs = NULL;
-    k->n = 0;
-    rc = db_query(c, &q, err, sql_due, "i", env_now(k->s->env));
-    while (rc >= 0 && n < k->room_for && n < CLAIM_MAX && (rc = db_next(&q, err)) > 0)
-        if (claim_may(k, db_text(&q, 1), ids, refs, n)) {
-            (void)snprintf(ids[n], sizeof ids[0], "%s", db_text(&q, 0));
-            (void)snprintf(refs[n++], sizeof refs[0], "%s", db_text(&q, 1));
+    int rc = db_query(c, &q, err, sql_due, "ii", env_now(k->s->env), (int64_t)slow);
+    while (rc >= 0 && (rc = db_next(&q, err)) > 0)
+        if (claim_may(k, db_text(&q, 1), db_text(&q, 2), slow)) {
+            struct flight *f = &k->all[k->n_all++];
+            f->slow = slow;
+            (void)snprintf(f->id, sizeof f->id, "%s", db_text(&q, 0));
+            (void)snprintf(f->ref, sizeof f->ref, "%s", db_text(&q, 1));
+            (void)snprintf(f->node, sizeof f->node, "%s", db_text(&q, 2));
         }
     db_done(&q);
-    if (rc < 0)
-        return -1;
-    for (int i = n - 1; i >= 0; i--) /* pushed in front one by one: ends up in order */
-        if (claim_one(c, k, ids[i], err) < 0)
-            return -1;
-    FAILPOINT("operation.claim");
-    return 0;
+    return rc < 0 ? -1 : 0;
 }
 
 static int due_now(struct db_c *c, void *arg, struct sl_err *err)
 {
     struct claim *k = arg;
-    struct db_q q;
-    int rc = db_query(c, &q, err, sql_due, "i", env_now(k->s->env));
-    k->n = 0;
-    while (rc >= 0 && !k->n && (rc = db_next(&q, err)) > 0)
-        k->n = claim_may(k, db_text(&q, 1), NULL, NULL, 0);
-    db_done(&q);
-    return rc < 0 ? -1 : 0;
+    k->n_all = k->n_before;
+    return choose(c, k, false, err) < 0 || choose(c, k, true, err) < 0 ? -1 : 0;
+}
+
+static int claim(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct claim *k = arg;
+    jobs_free(k->jobs);
+    k->jobs = NULL;
+    if (due_now(c, k, err) < 0)
+        return -1;
+    for (int i = k->n_all - 1; i >= k->n_before; i--) /* pushed in front: ends up in order */
+        if (claim_one(c, k, k->all[i].id, err) < 0)
+            return -1;
+    FAILPOINT("operation.claim");
+    return 0;
 }
 
 /* Looks on a read snapshot first, so that an idle server writes nothing. */
@@ -171,7 +177,7 @@ static int claim_due(struct server *s, struct claim *k, struct sl_err *err)
     k->s = s;
     if (db_read(s->db, due_now, k, err) < 0)
         return -1;
-    if (k->n == 0)
+    if (k->n_all == k->n_before)
         return 0;
     if (db_write(s->db, claim, k, err) < 0) {
         jobs_free(k->jobs);
@@ -285,7 +291,7 @@ static void *worker_main(void *arg)
         pthread_mutex_unlock(&room.lock);
         run_job(s, j);
         pthread_mutex_lock(&room.lock);
-        ref_drop(j->op.ref);
+        flight_drop(j->op.ref);
         room.woken = room.woken ? room.woken : 1;
         pthread_cond_signal(&room.for_dispatcher);
         j->next = NULL;
@@ -307,11 +313,14 @@ static void wait_ms(int ms)
 
 static void enqueue(struct claim *k)
 {
+    for (int i = k->n_before; i < k->n_all; i++) {
+        SL_ASSERT(room.n_busy < (int)SL_COUNT(room.busy));
+        room.busy[room.n_busy++] = k->all[i];
+    }
     while (k->jobs) {
         struct job *j = k->jobs;
         k->jobs = j->next;
         j->next = NULL;
-        ref_add(j->op.ref);
         if (room.last)
             room.last->next = j;
         else
@@ -330,10 +339,11 @@ static void *dispatcher_main(void *arg)
     while (!room.stop) {
         bool woken = room.woken > 0;
         room.woken -= woken;
-        k->room_for = room.n_workers - room.n_busy;
-        k->n_skip = room.n_busy;
-        memcpy(k->skip, room.busy, sizeof room.busy[0] * (size_t)room.n_busy);
-        if (k->room_for > 0) {
+        bool idle = room.n_busy < room.n_workers;
+        k->n_workers = room.n_workers;
+        k->n_before = k->n_all = room.n_busy;
+        memcpy(k->all, room.busy, sizeof room.busy[0] * (size_t)room.n_busy);
+        if (idle) {
             struct sl_err err = {0};
             pthread_mutex_unlock(&room.lock);
             if (claim_due(s, k, &err) < 0)
@@ -343,7 +353,7 @@ static void *dispatcher_main(void *arg)
         if (k->jobs)
             enqueue(k);
         else if (!room.stop)
-            wait_ms(woken && k->room_for > 0 ? WAIT_WOKEN_MS : WAIT_IDLE_MS);
+            wait_ms(woken && idle ? WAIT_WOKEN_MS : WAIT_IDLE_MS);
     }
     pthread_mutex_unlock(&room.lock);
     free(k);
@@ -414,7 +424,8 @@ int operations_run_due(struct server *s, struct sl_err *err)
     struct claim *k = sl_alloc(sizeof *k);
     int n = 0;
     for (;;) {
-        k->room_for = CLAIM_MAX;
+        k->n_workers = CLAIM_MAX;
+        k->n_before = k->n_all = 0;
         if (claim_due(s, k, err) < 0) {
             free(k);
             return -1;
