@@ -121,6 +121,7 @@ static int fill(const struct translate_args *a, struct lists *l, struct run_opti
                                     .fix = hazard_fix_hook,
                                     .fix_arg = &l->hazards};
     l->hazards = HAZARD_OPTS_DEFAULT;
+    o->hazards = &l->hazards;
     for (int i = 0; i < a->no_fix.n; i++)
         if (!hazard_no_fix(&l->hazards, a->no_fix.v[i]))
             return usage("--no-fix: unknown rule; `starport explain` lists them");
@@ -133,10 +134,35 @@ static int fill(const struct translate_args *a, struct lists *l, struct run_opti
     return 0;
 }
 
+/* What a directory is searched for: file_extensions, and the build files that go along. */
+static const char *const with_build_files[] = {"cu",
+                                               "cuh",
+                                               "c",
+                                               "cc",
+                                               "cpp",
+                                               "cxx",
+                                               "h",
+                                               "hh",
+                                               "hpp",
+                                               "hxx",
+                                               "inl",
+                                               "inc",
+                                               "ipp",
+                                               "cmake",
+                                               "mk",
+                                               "sh",
+                                               "CMakeLists.txt",
+                                               "Makefile",
+                                               "makefile",
+                                               "GNUmakefile",
+                                               "setup.py",
+                                               NULL};
+
 static int collect(const struct translate_args *a, struct lists *l, int argc, char **argv,
                    struct file_list *files)
 {
     struct file_rules r = {.exclude_dirs = ended(&a->exclude_dirs, l->dirs),
+                           .extensions = with_build_files,
                            .exclude_files = ended(&a->exclude_files, l->files)};
     struct sl_err err = {0};
     int rc = 0;

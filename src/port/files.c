@@ -27,7 +27,7 @@ static bool has_extension(const char *name, const struct file_rules *r)
 {
     const char *dot = strrchr(name, '.');
     const char *what = dot ? dot + 1 : name; /* a list may name whole files: "Makefile" */
-    return in_list(r->extensions ? r->extensions : file_extensions, what, what);
+    return in_list(r->extensions ? r->extensions : file_extensions, what, name);
 }
 
 static void add(struct file_list *l, const char *path, const char *rel, const struct stat *st)

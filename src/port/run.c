@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "port/run.h"
+#include "port/build_files.h"
 #include "port/diff.h"
 #include "port/out.h"
 #include "port/stats.h"
@@ -127,9 +128,25 @@ static int deliver(const struct run_options *o, struct job *j, struct source *s,
     return out_write(o->out, sl_buf_str(b), b->n, err);
 }
 
+/* CMake files, Makefiles, scripts and setup.py in the tree go along. */
+static int translate_build_file(const struct run_options *o, struct job *j, struct source *s,
+                                struct sl_err *err)
+{
+    struct findings f = {0};
+    build_scan(build_kind_of(j->file->path), s, o->hazards, &f);
+    source_settle(s);
+    findings_free(&f);
+    int rc = deliver(o, j, s, err);
+    if (rc < 0)
+        log_error(j, err);
+    return rc;
+}
+
 static int translate(const struct run_options *o, struct job *j, struct source *s,
                      struct sl_err *err)
 {
+    if (o->hazards && build_kind_of(j->file->path) != BUILD_NONE)
+        return translate_build_file(o, j, s, err);
     struct port_result r = {.by_name = o->stats || o->csv};
     int rc;
     port_translate(s, &o->port, &r);

@@ -6,6 +6,7 @@
 #ifndef PORT_RUN_H
 #define PORT_RUN_H
 #include "port/files.h"
+#include "port/hazard.h"
 #include "port/translate.h"
 
 struct run_options {
@@ -16,6 +17,7 @@ struct run_options {
     bool no_backup; /* with inplace: no .prehip */
     bool no_output, diff, rename, stats, quiet, all_warnings;
     bool tolerant;   /* unterminated comments and launches are warnings, the file is written */
+    const struct hazard_opts *hazards; /* build files are ported by these; NULL: taken as sources */
     const char *csv; /* statistics as CSV go to this file */
     int jobs;        /* threads; 0: one a core */
 };

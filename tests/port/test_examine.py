@@ -246,6 +246,19 @@ t.ok("hipcc" in after and "./prog --threads 4 -arch=sm_80 -G" in after and open(
 run("build-files", "b", "--inplace")
 t.ok(open(f"{tmp}/b/Makefile").read() == after, "a second run changes nothing")
 
+# ---- one command for the whole tree ----
+put("tree/src/k.cu", "#include <cuda_runtime.h>\n" + K % "p[0] = __shfl_sync(0xffffffff, v, 0);")
+put("tree/CMakeLists.txt", "cmake_minimum_required(VERSION 3.18)\nproject(x LANGUAGES CXX CUDA)\nadd_executable(x src/k.cu)\n")
+put("tree/Makefile", "CC = nvcc\n")
+put("tree/setup.py", "CUDAExtension('x', ['k.cu'], extra_compile_args={'nvcc': ['--extended-lambda', '-O3']})\n")
+put("tree/notes.txt", "project(x CUDA)\n")
+p = run("translate", "tree", "--o-dir", "tree-hip")
+got = {f: open(f"{tmp}/tree-hip/{f}").read() if os.path.exists(f"{tmp}/tree-hip/{f}") else "" for f in
+       ("src/k.cu", "CMakeLists.txt", "Makefile", "setup.py", "notes.txt")}
+t.ok(p.returncode == 0 and "__activemask()" in got["src/k.cu"] and "LANGUAGES CXX HIP" in got["CMakeLists.txt"] and
+     got["Makefile"] == "CC = hipcc\n" and "['-O3']" in got["setup.py"] and not got["notes.txt"],
+     "one command ports sources, CMake, Makefile and setup.py", f"{got}\n{p.stderr.decode()}")
+
 # ---- Python ----
 PY = "import torch\nx = torch.zeros(3, device='cuda:0')  # pynvml\nimport pynvml\n"
 have = {(x["id"], x["line"]) for x in found(PY, "train.py")}
