@@ -190,7 +190,7 @@ bool fix_widen(struct hz *h, struct finding *d, const struct hz_decl *v)
     enum { USES = 64 };
     uint32_t change[USES * 2], n = 0;
     if (!fix_on(h, HZ_W2) || !v->alone || v->param || v->pointer || v->array || v->shared ||
-        v->type1 <= v->type0)
+        v->type1 <= v->type0 || v->end - v->name > HZ_FAR)
         return false;
     for (uint32_t i = v->name + 1; i <= v->end && i < h->n; i++) {
         if (!hz_ident(h, i) || hz_decl_of(h, i) != v)

@@ -297,11 +297,11 @@ static void spin(struct hz *h, uint32_t i)
             break;
         loop |= hz_is(h, k, "while");
     }
-    for (uint32_t k = f->open; loop && k < i; k++) {
-        bool one = hz_is(h, k, "threadIdx") && hz_punct(h, k + 3, LEX_P_EQ) && k + 90 > i;
-        if (one)
+    /* one thread of the block, said shortly before, may spin */
+    uint32_t near = i > f->open + 90 ? i - 90 : f->open;
+    for (uint32_t k = near; loop && k < i; k++)
+        if (hz_is(h, k, "threadIdx") && hz_punct(h, k + 3, LEX_P_EQ))
             return;
-    }
     if (loop)
         hz_report(h, HZ_W8, i, a.close + 1);
 }

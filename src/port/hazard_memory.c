@@ -109,7 +109,7 @@ static void devices(struct hz *h, uint32_t i)
         !hz_punct(h, a.a[0], '&') || !hz_ident(h, a.a[0] + 1))
         return;
     const struct hz_decl *d = hz_decl_of(h, a.a[0] + 1);
-    for (uint32_t k = a.close; d && k + 2 < h->n && k <= d->end; k++) {
+    for (uint32_t k = a.close; d && k + 2 < h->n && k <= d->end && k < a.close + HZ_FAR; k++) {
         bool test = compares(h, k + 1) || hz_punct(h, k + 1, LEX_P_GE) || hz_punct(h, k + 1, '<');
         if (hz_ident(h, k) && test && hz_decl_of(h, k) == d &&
             hz_number_value(h, k + 2, &v, &bits) && v > 1)

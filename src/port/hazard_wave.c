@@ -283,7 +283,7 @@ static bool reduction_step(const struct hz *h, uint32_t i, uint32_t a, uint32_t 
     if (v > 16 || !f)
         return v <= 16 && hz_pp(h, i);
     int steps = 0;
-    for (uint32_t k = f->open; k < f->close && steps < 3; k++) {
+    for (uint32_t k = f->open; k < f->close && k < f->open + HZ_FAR && steps < 3; k++) {
         bool sync;
         steps += hz_warp_op(h, k, &sync) == HZW_SHFL_DOWN;
     }
