@@ -265,6 +265,17 @@ void cond_open(struct pass *p)
     }
 }
 
+/* The directive asks for the CUDA or HIP compiler. */
+static bool asks_compiler(const struct lex *l, size_t i)
+{
+    static const char *const parts[] = {"CUDACC", "CUDA_ARCH", "NVCC", "HIPCC", "__HIP"};
+    for (; l->v[i].kind != LEX_EOD; i++)
+        for (size_t k = 0; l->v[i].kind == LEX_IDENT && k < SL_COUNT(parts); k++)
+            if (memmem(lex_text(l, i), l->v[i].n, parts[k], strlen(parts[k])))
+                return true;
+    return false;
+}
+
 static void enter(struct pass *p, int directive, size_t name)
 {
     struct cond *c = &p->cond;
@@ -272,6 +283,7 @@ static void enter(struct pass *p, int directive, size_t name)
     bool parent = !c->skip;
     push(c, (struct cond_level){.group = ++c->groups,
                                 .parent_active = parent,
+                                .guarded = c->guarded || asks_compiler(p->l, name),
                                 .active = parent && !(v.known && !v.v),
                                 .taken = v.known && v.v});
 }
@@ -316,6 +328,7 @@ void cond_directive(struct pass *p, size_t i)
         return;
     }
     c->skip = c->n > 0 && !c->v[c->n - 1].active;
+    c->guarded = c->n > 0 && c->v[c->n - 1].guarded;
 }
 
 void cond_free(struct pass *p)

@@ -228,7 +228,7 @@ void pass_launch(struct pass *p, size_t i)
         return; /* <<<<<<<: a merge conflict's marker */
     bool in_macro = l->v[i].flags & LEX_F_PP;
     if (!p->o->ggl) {
-        p->needs_runtime = true;
+        p->needs_runtime |= !p->cond.guarded;
         pass_note(p, l->v[i].at, -1, looks_whole(l, i) ? PORT_LAUNCH : PORT_OPEN_LAUNCH);
         return;
     }
@@ -239,7 +239,7 @@ void pass_launch(struct pass *p, size_t i)
         return;
     }
     pass_note(p, l->v[i].at, -1, PORT_LAUNCH);
-    p->needs_runtime = true;
+    p->needs_runtime |= !p->cond.guarded;
     if (c.args.open == SIZE_MAX)
         return;
     if (!in_macro || !launch_is_expanded(p, i))

@@ -216,7 +216,7 @@ bool pass_launch_macro(struct pass *p, size_t i)
     source_edit_copy(p->s, l->v[i].at, tok_end(l, close) - l->v[i].at, sl_buf_str(&out), out.n,
                      EDIT_LAUNCH, 0);
     pass_note(p, l->v[i].at, -1, PORT_LAUNCH);
-    p->needs_runtime = true;
+    p->needs_runtime |= !p->cond.guarded;
     return true;
 }
 

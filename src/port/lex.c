@@ -548,6 +548,12 @@ void lex_run(struct lex *l, const char *p, size_t n)
     l->n = 0;
     free(l->mate);
     l->mate = NULL;
+    size_t guess = n / 4 + 64; /* CUDA sources have a token each 4.5 bytes */
+    if (l->cap < guess) {
+        free(l->v);
+        l->cap = guess;
+        l->v = sl_realloc(NULL, guess * sizeof *l->v);
+    }
     struct run r = {.l = l, .p = p, .n = n, .flags = LEX_F_BOL | LEX_F_SPACE};
     lex_all(&r);
     if (r.flags & LEX_F_PP)

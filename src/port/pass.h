@@ -13,12 +13,15 @@ struct cond_level {
     uint32_t group, branch; /* which #if of the file, which of its branches */
     bool active;            /* may be compiled (always true without skip_excluded) */
     bool parent_active;
-    bool taken; /* an earlier branch of the group is certainly compiled */
+    bool
+        guarded; /* compiled by nvcc or hipcc only: #ifdef __CUDACC__ and its like, or inside one */
+    bool taken;  /* an earlier branch of the group is certainly compiled */
 };
 struct cond {
     struct cond_level *v;
     size_t n, cap;
     uint32_t groups;
+    bool guarded;          /* see struct cond_level */
     bool skip;             /* the place is certainly not compiled */
     struct sl_map defines; /* name -> value as text (arena), "" when it has none */
 };

@@ -130,7 +130,7 @@ static void pass_name(struct pass *p, size_t i, int id)
         return;
     }
     pass_converted(p, id);
-    p->needs_runtime = true;
+    p->needs_runtime |= !p->cond.guarded;
     note_version(p, i, id);
     const char *other = kind == API_FUNCTION ? pass_args(p, i, id) : NULL;
     name = other ? other : name;
@@ -195,7 +195,7 @@ static void pass_ident(struct pass *p, size_t i)
         pass_name(p, i, id);
         return;
     }
-    if (!p->needs_runtime && t->n >= 4 &&
+    if (!p->needs_runtime && !p->cond.guarded && t->n >= 4 &&
         (t->first == '_' || t->first == 't' || t->first == 'b' || t->first == 'g' ||
          t->first == 'd') &&
         is_device_word(s, t->n))

@@ -88,6 +88,8 @@ static void headers_are_mapped_in_place_once(void **state)
          "#ifndef G\n" RT "#define G\n__device__ int f();\n#endif\n"},
         {"\xef\xbb\xbf__global__ void k();\n", "\xef\xbb\xbf" RT "__global__ void k();\n"},
         {"int main() {}\n", "int main() {}\n"},
+        {"#ifdef __CUDACC__\n#define HD __device__\n#else\n#define HD\n#endif\nHD int f();\n",
+         "#ifdef __HIPCC__\n#define HD __device__\n#else\n#define HD\n#endif\nHD int f();\n"},
     };
     CHECK(rows);
 }
