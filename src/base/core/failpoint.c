@@ -3,13 +3,14 @@
 #include "buf.h"
 #include "mem.h"
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-int failpoint_armed = -1;
+_Atomic int failpoint_armed = -1;
 enum { POINTS_MAX = 16 };
 static struct {
     char name[64];
@@ -37,8 +38,8 @@ static void load(void)
 
 bool failpoint_hit(const char *name)
 {
-    if (failpoint_armed < 0)
-        load();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
     if (list_file) {
         SL_AUTO_CLOSE int fd = open(list_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         SL_AUTO_FREE char *line = sl_asprintf("%s\n", name);

@@ -12,7 +12,7 @@
 #ifndef SL_FAILPOINT_H
 #define SL_FAILPOINT_H
 #include <stdbool.h>
-extern int failpoint_armed; /* 0 none, 1 some, -1 not looked yet */
+extern _Atomic int failpoint_armed; /* 0 none, 1 some, -1 not looked yet */
 bool failpoint_hit(const char *name);
 void failpoint_die(void);
 #define failpoint_fails(name) (failpoint_armed && failpoint_hit(name))
