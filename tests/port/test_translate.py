@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import resource
 import shutil
 import stat
 import subprocess
@@ -142,6 +143,28 @@ def bad_input():
     t.equal(out, b"#include <hip/hip_runtime.h>\r\n// \xe9\xff\xfe\r\nhipFree(p); // \xa0\r\n", "any encoding and CR LF are kept")
 
 
+def cost(text):
+    """Processor time of one run over the text, the best of three."""
+    path, best = put("hostile.cu", text), 1e9
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run("translate", "-q", "--launch", "hip", "--roc", "--own-names", "--no-fix=all", "--no-output", path)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return best
+
+
+def hostile():
+    """Eight times the input costs about eight times the work; a square would be 64 times."""
+    for name, unit in (("launches that never close", "k<<<"), ("nested calls with argument rules", "cusparseScsrmv("),
+                       ("template brackets", "a<b,"), ("calls of calls", "f()"), ("brackets", "("), ("conditions", "#if A\n"),
+                       ("comments", "/**/"), ("macros that are launches", "#define L%d(k) k<<<1,2>>>()\n")):
+        def text(n):
+            return "".join(unit % i if "%d" in unit else unit for i in range(n // len(unit))) + "<<<1,2>>>();\n"
+        small, large = cost(text(150_000)), cost(text(1_200_000))
+        t.ok(large < 24 * small + 0.05, f"{name}: work grows with the input, not with its square", f"{small:.3f} s, {large:.3f} s")
+
+
 def links():
     p = subprocess.run(["ldd", STARPORT], stdout=subprocess.PIPE, text=True)
     names = [line.split()[0] for line in p.stdout.splitlines()]
@@ -157,7 +180,7 @@ def api():
     t.ok(rc == 0 and "hipMemcpyToSymbol" in text and "HIP_SYMBOL" in text and "HIP since" in text, "api explains targets, versions and argument rules", text)
 
 
-for step in (golden, trees, hipify, bad_input, links, api):
+for step in (golden, trees, hipify, bad_input, hostile, links, api):
     t.run(f"{step.__name__} runs", step)
 shutil.rmtree(work)
 t.done()
