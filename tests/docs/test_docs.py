@@ -128,6 +128,9 @@ page = text("man/starlease.1") if os.path.exists("man/starlease.1") else ""
 section = page.split(".SH EXIT STATUS")[-1].split(".SH ENVIRONMENT")[0]
 listed = {int(x) for x in re.findall(r"^\.TP\n(\d+)$", section, re.M)}
 t.equal(sorted(listed), sorted(codes), "the man page lists exactly the exit statuses of the error table")
+audited = set(re.findall(r'"(I\d+)", "', "".join(text(f) for f in glob.glob("src/server/audit_*.c"))))
+law = set(re.findall(r"^\| (I\d+) \|", text("docs/money.md"), re.M))
+t.ok(audited and audited <= law, "every invariant that the audit checks is in docs/money.md", sorted(audited - law))
 version = re.search(r'SL_VERSION "([^"]+)"', text("src/base/core/version.h")).group(1)
 t.ok(re.search(rf"^## {re.escape(version)}\b", text("CHANGELOG.md"), re.M), "the changelog has an entry for this version")
 t.done()
