@@ -131,7 +131,7 @@ static void job_args(const struct check *c, const struct stage_file *f, int arch
     argv_add(a, "-Wno-register"); /* an error in C++17 that nvcc lets pass */
     argv_add(a, "-fno-caret-diagnostics");
     argv_add(a, "-fno-color-diagnostics");
-    argv_add(a, "-ferror-limit=50");
+    argv_add(a, "-ferror-limit=20");
     if (c->opts->rocm_path) {
         argv_addf(a, "--rocm-path=%s", c->opts->rocm_path);
     } else {

@@ -243,6 +243,7 @@ int stage_data_dir(const char *given, const char *name, char **ret_dir, struct s
         if (stat(*ret_dir, &sb) == 0 && S_ISDIR(sb.st_mode))
             return 0;
         free(*ret_dir);
+        *ret_dir = NULL;
         return sl_fail_at(err, SL_NOT_FOUND, "shim-dir", "--shim-dir: no directory %s in %s", name,
                           given);
     }
@@ -262,6 +263,7 @@ int stage_data_dir(const char *given, const char *name, char **ret_dir, struct s
         if (real && stat(real, &sb) == 0 && S_ISDIR(sb.st_mode))
             return 0;
         free(real);
+        *ret_dir = NULL;
     }
     return sl_fail(err, SL_NOT_FOUND,
                    "starport's \"%s\" directory is not in %s/../share/starport; give --shim-dir",

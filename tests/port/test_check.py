@@ -41,7 +41,8 @@ def tree_hash(d):
 def bad_input(work):
     for args, rc, what in [(["--arch", "sm_90", DEMO], 2, "sm_90"), (["--nonsense", DEMO], 2, "--nonsense"),
                            ([os.path.join(work, "nothing")], 3, "nothing"),
-                           (["--rocm-path", os.path.join(work, "rocm"), DEMO], 3, "--rocm-path")]:
+                           (["--rocm-path", os.path.join(work, "rocm"), DEMO], 3, "--rocm-path"),
+                           (["--shim-dir", os.path.join(work, "shim"), DEMO], 3, "--shim-dir")]:
         p = check(*args)
         t.ok(p.returncode == rc and what in p.stderr and p.stderr.count("\n") == 1,
              f"check {' '.join(a for a in args if work not in a and a != DEMO) or what}: one line, exit status {rc}", p.stderr)
