@@ -213,6 +213,29 @@ int guest_lease_files(const struct agent *a, const struct lease_spec *s, const c
     return put_text(dir, "resolv.conf", &resolv, 0644, uid, err);
 }
 
+/* The public line is kept beside the key: showing it takes a program. */
+static int public_line(const char *key, char ret_public[256], struct sl_err *err)
+{
+    char path[PATH_MAX];
+    SL_AUTO_BUF struct sl_buf out = SL_BUF(8192), kept = SL_BUF(255);
+    struct sl_err ignored = {0};
+    agent_path(path, "%s.pub", key);
+    if (file_read(path, 255, &kept, &ignored) == 0 &&
+        sl_starts(sl_buf_str(&kept), "ssh-ed25519 ")) {
+        snprintf(ret_public, 256, "%s", sl_buf_str(&kept));
+        return 0;
+    }
+    const char *show[] = {"dropbearkey", "-y", "-f", key, NULL};
+    if (proc_run(&(struct proc){.argv = show, .out = &out}, err) < 0)
+        return -1;
+    const char *p = strstr(sl_buf_str(&out), "ssh-ed25519 ");
+    if (!p)
+        return sl_fail(err, SL_INTEGRITY, "the host key on the system volume is damaged");
+    size_t n = strcspn(p, "\n"), type = strcspn(p + 12, " \n") + 12;
+    snprintf(ret_public, 256, "%.*s", (int)(type < n ? type : n), p);
+    return file_write(path, ret_public, strlen(ret_public), 0644, err);
+}
+
 int guest_host_key(const char *key_dir, const char *dir, uid_t uid, char ret_public[256],
                    struct sl_err *err)
 {
@@ -228,15 +251,8 @@ int guest_host_key(const char *key_dir, const char *dir, uid_t uid, char ret_pub
         if (rename(temp, key) < 0)
             return sl_fail_errno(err, errno, "rename %s", temp);
     }
-    SL_AUTO_BUF struct sl_buf out = SL_BUF(8192), secret = SL_BUF(8192);
-    const char *show[] = {"dropbearkey", "-y", "-f", key, NULL};
-    if (proc_run(&(struct proc){.argv = show, .out = &out}, err) < 0 ||
-        file_read(key, 8192, &secret, err) < 0)
+    SL_AUTO_BUF struct sl_buf secret = SL_BUF(8192);
+    if (public_line(key, ret_public, err) < 0 || file_read(key, 8192, &secret, err) < 0)
         return -1;
-    const char *p = strstr(sl_buf_str(&out), "ssh-ed25519 ");
-    if (!p)
-        return sl_fail(err, SL_INTEGRITY, "the host key on the system volume is damaged");
-    size_t n = strcspn(p, "\n"), type = strcspn(p + 12, " \n") + 12;
-    snprintf(ret_public, 256, "%.*s", (int)(type < n ? type : n), p);
     return put_text(dir, "hostkey", &secret, 0600, uid, err);
 }

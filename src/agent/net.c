@@ -194,8 +194,6 @@ int net_attach(const struct agent *a, int slot, int host_port, pid_t pid, struct
 {
     char iface[IFACE_TEXT], ip[IP_TEXT];
     slot_iface(a, slot, iface);
-    if (net_detach(a, slot, host_port, err) < 0)
-        return -1;
     /* The address decides the MAC: the host may remember it from the slot's last lease for 30 s. */
     uint32_t n = a->net_base + 2 + (uint32_t)slot;
     SL_AUTO_FREE char *link = sl_asprintf(

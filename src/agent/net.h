@@ -18,7 +18,7 @@
 int net_up(const struct agent *a, struct sl_err *err);
 /* Removes bridge and table; for the last one out. */
 void net_down(const struct agent *a);
-/* eth0 for the container whose first process is pid, and its port. Repeating it is harmless. */
+/* eth0 for the container whose first process is pid, and its port. To repeat it, detach first. */
 int net_attach(const struct agent *a, int slot, int host_port, pid_t pid, struct sl_err *err);
 /* Removes veth and port; harmless when absent. */
 int net_detach(const struct agent *a, int slot, int host_port, struct sl_err *err);

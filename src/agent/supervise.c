@@ -376,7 +376,11 @@ static int take_over_or_build(struct sup *s, struct sl_err *err)
     }
     if (s->st.started)
         return sl_fail(err, SL_UNAVAILABLE, "the container ended while nobody supervised it");
-    if (lease_undo(s->a, &s->spec, s->dir, err) < 0)
+    /* An attempt that wrote its bundle may have made a container; an earlier one left only mounts,
+     * which ended with its supervisor. */
+    char bundle[PATH_MAX];
+    if (access(agent_path(bundle, "%s/bundle", s->dir), F_OK) == 0 &&
+        lease_undo(s->a, &s->spec, s->dir, err) < 0)
         return -1;
     s->st = (struct lease_state){
         .epoch = s->spec.epoch, .exit_code = -1, .funded_until_us = s->spec.funded_until_us};
