@@ -198,6 +198,16 @@ static void expand_launch(struct pass *p, const struct launch_macro *m, const st
     sl_buf_addc(out, ')');
 }
 
+/* Tokens [from, to] name a macro that would be expanded, too. */
+static bool mentions_macro(struct pass *p, size_t from, size_t to)
+{
+    for (size_t i = from; i <= to; i++)
+        if (p->l->v[i].kind == LEX_IDENT &&
+            sl_map_get(&p->launch_macros, lex_text(p->l, i), p->l->v[i].n))
+            return true;
+    return false;
+}
+
 bool pass_launch_macro(struct pass *p, size_t i)
 {
     struct lex *l = p->l;
@@ -207,6 +217,15 @@ bool pass_launch_macro(struct pass *p, size_t i)
         return false;
     size_t close = lex_close(l, open);
     struct args call;
+    if (i < p->unexpanded)
+        return false;
+    size_t body_end = m->function ? m->c.args.close : m->c.end;
+    if (close != SIZE_MAX &&
+        (mentions_macro(p, open, close) || body_end - m->c.callee > BODY_MAX_TOKENS ||
+         mentions_macro(p, m->c.callee, body_end))) {
+        p->unexpanded = close; /* macros inside of macros: neither, so that a second run agrees */
+        return false;
+    }
     if (close == SIZE_MAX || has_directive(l, open, close) || !args_split(l, open, close, &call))
         return false;
     SL_AUTO_BUF struct sl_buf out = SL_BUF(1 << 20);
