@@ -10,7 +10,7 @@ PKG_BUILD = gcc libc6-dev make meson ninja-build pkg-config python3 \
 PKG_RUN   = ca-certificates crun dropbear-bin e2fsprogs erofs-utils iproute2 kmod nftables openssh-client \
             procps util-linux xz-utils zstd
 PKG_IMAGE = mmdebstrap debian-archive-keyring
-PKG_TEST  = sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
+PKG_TEST  = busybox-static sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
             debootstrap git file
 PKG_PORT  = hipcc libamdhip64-dev rocm-device-libs clang-19 lld-19 clang-tools-19
 PKG_BENCH = nginx-light wrk postgresql-15 postgresql-contrib
