@@ -29,7 +29,7 @@ struct verify_opts {
     const char *output;    /* "text" (default) or "json" */
     const char *shim_dir, *compiler, *standard;
     struct cmd_list includes, defines, args;
-    bool fix, keep, strict;
+    bool fix, keep, strict, lockstep;
     int64_t timeout_s;
 };
 

@@ -251,12 +251,18 @@ int verify_run_one(struct verify *v, int which, int wave, bool one_thread, struc
     SL_AUTO_FREE char *program =
         v->fixed_wave ? sl_asprintf("%s%d", v->program, wave) : sl_strdup(v->program);
     int64_t limit = v->opts->timeout_s ? v->opts->timeout_s : 60;
-    char *env[6] = {sl_asprintf("STARPORT_WAVE=%d", wave),
+    char *env[7] = {sl_asprintf("STARPORT_WAVE=%d", wave),
                     sl_asprintf("STARPORT_REPORT=%s", report),
                     sl_asprintf("STARPORT_COPIES=%s", copies),
                     sl_asprintf("STARPORT_LIMIT_S=%d", (int)limit),
-                    one_thread ? sl_strdup("STARPORT_THREADS=1") : NULL,
+                    NULL,
+                    NULL,
                     NULL};
+    int n_env = 4;
+    if (one_thread)
+        env[n_env++] = sl_strdup("STARPORT_THREADS=1");
+    if (v->opts->lockstep)
+        env[n_env++] = sl_strdup("STARPORT_LOCKSTEP=1");
     const char *argv[CMD_LIST_MAX + 2] = {program};
     for (int i = 0; i < v->opts->args.n; i++)
         argv[i + 1] = v->opts->args.v[i];
@@ -276,7 +282,7 @@ int verify_run_one(struct verify *v, int which, int wave, bool one_thread, struc
     clock_gettime(CLOCK_MONOTONIC, &b);
     r->seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
     r->status = p.status;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < n_env; i++)
         free(env[i]);
     struct sl_err ignored = {0}; /* a program that stopped early may have written neither file */
     file_read(report, OUTPUT_MAX, &r->report, &ignored);

@@ -213,7 +213,52 @@ int main(int argc, char **argv)
 """
 
 
+WARP_SYNCHRONOUS = """#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void sum(const int *x, int *y)
+{
+    __shared__ int s[256];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    if (t < 128)
+        s[t] += s[t + 128];
+    __syncthreads();
+    if (t < 32) {
+        volatile int *v = s;
+        for (int d = 64; d >= 32; d /= 2) {
+            if (d == 64)
+                v[t + 32] += v[t + 96];
+            v[t] += v[t + d];
+        }
+        v[t] += v[t + 16];
+        v[t] += v[t + 8];
+        v[t] += v[t + 4];
+        v[t] += v[t + 2];
+        v[t] += v[t + 1];
+    }
+    if (t == 0)
+        *y = s[0];
+}
+int main()
+{
+    int h[256], *x, *y, r = 0;
+    for (int i = 0; i < 256; i++)
+        h[i] = i;
+    cudaMalloc(&x, sizeof h);
+    cudaMalloc(&y, sizeof r);
+    cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+    sum<<<1, 256>>>(x, y);
+    cudaMemcpy(&r, y, sizeof r, cudaMemcpyDeviceToHost);
+    printf("sum %d\\n", r);
+}
+"""
+
+
 def options(work):
+    path = write(os.path.join(work, "volatile.cu"), WARP_SYNCHRONOUS)
+    p = verify("--lockstep", "--reference", write(os.path.join(work, "sum"), "sum 32640\n"), path)
+    t.ok(p.returncode == 0, "code that relies on lock-step gives its hardware result with --lockstep", p.stdout + p.stderr)
     path = write(os.path.join(work, "sum.cu"), SUM)
     right = write(os.path.join(work, "right"), "sum 8128.01 of it\n")
     wrong = write(os.path.join(work, "wrong"), "sum 8129.0 of it\n")

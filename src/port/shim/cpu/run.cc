@@ -8,7 +8,8 @@
  * block.
  *
  * Environment: STARPORT_WAVE (32 or 64), STARPORT_THREADS, STARPORT_REPORT (file that findings are
- * appended to), STARPORT_COPIES (file that device-to-host copies are written to), STARPORT_LIMIT_S.
+ * appended to), STARPORT_COPIES (file that device-to-host copies are written to), STARPORT_LIMIT_S,
+ * STARPORT_LOCKSTEP=1.
  */
 #include "starport/core.h"
 #include "starport/vector.h"
@@ -44,7 +45,8 @@ constexpr int slots_max = 512, chain_max = 16;
 constexpr size_t lds_bytes = 64 << 10; /* gfx90a and gfx942 */
 constexpr unsigned spin_rounds = 20000;
 
-enum lane_state { NEW, RUN, WAVE, SPIN, BARRIER, DONE };
+enum lane_state { NEW, RUN, WAVE, SPIN, STEP, BARRIER, DONE };
+bool lockstep; /* every access to shared memory is a point where the lanes of a wave wait */
 
 struct lane {
     void *sp;
@@ -265,7 +267,7 @@ static bool wave_release(worker *w, unsigned number)
     bool last = v->fair && (v->flip = !v->flip);
     for (unsigned i = first; i < end; i++) {
         lane *l = &w->lanes[i];
-        if (l->state != WAVE && l->state != SPIN)
+        if (l->state != WAVE && l->state != SPIN && l->state != STEP)
             continue;
         int c = best ? chain_compare(l, best) : -1;
         if (!best || (last ? c > 0 : c < 0))
@@ -276,7 +278,7 @@ static bool wave_release(worker *w, unsigned number)
     uint64_t group = 0, others = 0;
     for (unsigned i = first; i < end; i++) {
         lane *l = &w->lanes[i];
-        bool waits = l->state == WAVE || l->state == SPIN || l->state == BARRIER;
+        bool waits = l->state != NEW && l->state != RUN && l->state != DONE;
         if (l->state == best->state && chain_compare(l, best) == 0) {
             group |= 1ull << (i - first);
         } else if (waits) {
@@ -625,6 +627,8 @@ static inline void access(uintptr_t a, size_t n, bool store, const void *place)
     if (__builtin_expect(in < slot_start || in + n > slot_start + slot_info[off / slot_bytes].bytes,
                          0))
         shared_bad(off, n, store, place);
+    if (__builtin_expect(lockstep, 0) && w->inside)
+        lane_wait(STEP, (void **)__builtin_frame_address(0));
 }
 
 extern "C" {
@@ -726,6 +730,7 @@ struct start {
 #ifdef STARPORT_WAVE_FIXED
         starport_wave_size = STARPORT_WAVE_FIXED;
 #endif
+        lockstep = getenv("STARPORT_LOCKSTEP") != nullptr;
         if ((e = getenv("STARPORT_REPORT")))
             report_fd = open(e, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
         if ((e = getenv("STARPORT_COPIES")))
