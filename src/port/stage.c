@@ -66,6 +66,16 @@ static bool extension_is(const char *path, const char *const *list)
     return false;
 }
 
+static bool includes_hip(const struct source *s)
+{
+    for (size_t i = 0; i < s->lex.n; i++) {
+        const struct lex_tok *t = &s->lex.v[i];
+        if (t->kind == LEX_HEADER && t->n > 6 && memcmp(s->p + t->at + 1, "hip/", 4) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void apply_fixes(struct source *s, const struct port_options *o, void *arg)
 {
     struct findings f = {0};
@@ -133,15 +143,18 @@ static int translate_one(struct stage *st, struct stage_file *f, const struct st
 {
     struct source s;
     struct port_result r = {0};
-    struct port_options p = {.ggl = o->cpu,
-                             .expand_macros = o->cpu,
-                             .half2_members = false,
-                             .include_dirs = o->include_dirs,
-                             .defines = o->defines,
-                             .fix = o->fix ? apply_fixes : NULL};
+    struct port_options p = {
+        .ggl = o->cpu,
+        .expand_macros = o->cpu,
+        .half2_members = false,
+        .include_dirs = o->include_dirs,
+        .defines = o->defines,
+    };
     SL_AUTO_BUF struct sl_buf b = SL_BUF(LEX_MAX_BYTES);
     if (source_read(&s, f->path, err) < 0)
         return -1;
+    if (o->fix && (o->fix_hip || !includes_hip(&s)))
+        p.fix = apply_fixes;
     port_translate(&s, &p, &r);
     source_render(&s, &b);
     static const char *const gpu_units[] = {"cu", "hip", NULL};

@@ -20,8 +20,9 @@ struct stage_opts {
     const char *const *include_dirs; /* NULL-ended, as the user gave them */
     const char *const *defines;
     const char *const *exclude_dirs;
-    bool cpu; /* for the CPU shim: launches and shared declarations in its form (cpu_form.h) */
-    bool fix; /* with the automatic fixes of the hazard rules */
+    bool cpu;     /* for the CPU shim: launches and shared declarations in its form (cpu_form.h) */
+    bool fix;     /* with the automatic fixes of the hazard rules */
+    bool fix_hip; /* in files that include HIP's headers, too: those are no translation of ours */
 };
 
 struct stage_file {

@@ -193,8 +193,11 @@ static int build(struct verify *v, int fixed, const char *program, bool *ret_con
 int verify_build(struct verify *v, char **files, int n, struct sl_err *err)
 {
     const char *includes[CMD_LIST_MAX + 1] = {0}, *defines[CMD_LIST_MAX + 1] = {0};
-    struct stage_opts o = {
-        .include_dirs = includes, .defines = defines, .cpu = true, .fix = v->opts->fix};
+    struct stage_opts o = {.include_dirs = includes,
+                           .defines = defines,
+                           .cpu = true,
+                           .fix = v->opts->fix,
+                           .fix_hip = true};
     memcpy(includes, v->opts->includes.v, sizeof *includes * (size_t)v->opts->includes.n);
     memcpy(defines, v->opts->defines.v, sizeof *defines * (size_t)v->opts->defines.n);
     if (find_compiler(v, err) < 0 || stage_data_dir(v->opts->shim_dir, "shim", &v->shim, err) < 0 ||

@@ -179,6 +179,9 @@ def errors(work):
     t.equal(p.returncode, 1, "errors make the exit status 1")
     p = check("--no-host", "--arch", "gfx942", path)
     t.ok("64-bit integer" not in p.stdout and "not_declared" in p.stdout, "the automatic fixes repair the 32-bit mask", p.stdout)
+    hip = write(os.path.join(work, "hip.hip"), "#include <hip/hip_runtime.h>\n" + ERRORS.split("__global__ void wrong")[0])
+    p = check("--no-host", "--arch", "gfx942", hip)
+    t.ok("hip.hip:8:" in p.stdout and "64-bit integer" in p.stdout, "HIP sources are compiled as they are, without fixes", p.stdout)
     write(os.path.join(work, "large.cu"), LARGE)
     p = check("--no-host", os.path.join(work, "large.cu"))
     t.ok(p.returncode == 1 and "local memory (80000) exceeds limit (65536)" in p.stdout and "large.cu:2:" in p.stdout,
