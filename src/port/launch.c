@@ -227,6 +227,8 @@ void pass_launch(struct pass *p, size_t i)
         lex_punct(l, i + 1, LEX_P_SHL))
         return; /* <<<<<<<: a merge conflict's marker */
     bool in_macro = l->v[i].flags & LEX_F_PP;
+    if (i < p->unlaunched)
+        return;
     if (!p->o->ggl) {
         p->needs_runtime |= !p->cond.guarded;
         pass_note(p, l->v[i].at, -1, looks_whole(l, i) ? PORT_LAUNCH : PORT_OPEN_LAUNCH);
@@ -236,6 +238,9 @@ void pass_launch(struct pass *p, size_t i)
     if (!whole || (c.args.open == SIZE_MAX && !in_macro)) {
         if (!in_macro)
             pass_note(p, l->v[i].at, -1, PORT_OPEN_LAUNCH);
+        /* What follows in this macro may lie inside of the part that is not understood. */
+        for (p->unlaunched = i; in_macro && l->v[p->unlaunched].kind != LEX_EOD;)
+            p->unlaunched++;
         return;
     }
     pass_note(p, l->v[i].at, -1, PORT_LAUNCH);

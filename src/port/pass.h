@@ -53,6 +53,7 @@ struct pass {
     struct sl_map
         launch_macros;      /* name -> struct launch_macro: macros that are expanded where used */
     struct sl_map expanded; /* token of the `<<<` in those macros -> struct launch_macro */
+    size_t unlaunched;      /* launches before this token stay as they are */
     size_t unexpanded;      /* launch macros before this token stay as they are */
     struct sl_map half2s;   /* variables of type half2 */
 };
