@@ -7,7 +7,7 @@ SAN   ?= build-san
 PKG_BUILD = gcc libc6-dev make meson ninja-build pkg-config python3 \
             libarchive-dev libcmocka-dev libcurl4-gnutls-dev libgnutls28-dev libjansson-dev \
             libmicrohttpd-dev libsodium-dev libsqlite3-dev
-PKG_RUN   = ca-certificates crun dropbear-bin e2fsprogs erofs-utils iproute2 kmod nftables openssh-client \
+PKG_RUN   = ca-certificates crun g++ dropbear-bin e2fsprogs erofs-utils iproute2 kmod nftables openssh-client \
             procps util-linux xz-utils zstd
 PKG_IMAGE = mmdebstrap debian-archive-keyring
 PKG_TEST  = busybox-static sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
@@ -46,7 +46,7 @@ deps-demo:
 
 demo: deps-demo
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
-	ninja -C $(BUILD) starlease starleased starlease-agentd starlease-agent starlease-init
+	ninja -C $(BUILD) starlease starleased starlease-agentd starlease-agent starlease-init starport
 	BUILD=$(BUILD) scripts/demo.sh
 demo-stop:
 	BUILD=$(BUILD) scripts/demo.sh stop

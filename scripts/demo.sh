@@ -314,6 +314,31 @@ print("%s: cards %s, result %s%s, signed" % (c["id"], ",".join(map(str, c["cards
 for s in steps: print("  %-14s %s" % (s["result"], s["name"]))'
 }
 
+# The other half of the product: a small CUDA project of this tree becomes HIP, is compiled for the AMD targets
+# where Debian's clang-19 is installed, and runs on the CPU with waves of 32 and 64 lanes.
+port() {
+    local from=examples/cuda-demo to=$DATA/port out rc=0
+    rm -rf "$to"
+    echo "\$ starport translate $from --o-dir $to"
+    "$BUILD/starport" translate --quiet-warnings "$from" --o-dir "$to"
+    (cd "$to" && ls CMakeLists.txt Makefile setup.py src/*)
+    "$BUILD/starport" examine --format html --fail-on never "$from" >"$DATA/port-report.html"
+    if command -v clang++-19 >/dev/null && [ -e /usr/include/hip/hip_runtime.h ]; then
+        echo "\$ starport check --arch gfx90a,gfx942 $to"
+        "$BUILD/starport" check --arch gfx90a,gfx942 -I "$to/include" "$to"
+    else
+        echo "clang-19, lld-19, clang-tools-19, libamdhip64-dev and rocm-device-libs are not installed: not compiled for gfx942"
+    fi
+    echo "\$ starport verify $from/src/*.cu        (as it stands)"
+    out=$("$BUILD/starport" verify -I "$from/include" "$from"/src/*.cu) || rc=$?
+    [ "$rc" = 1 ] || die "starport verify of the CUDA sources ended with $rc: $out"
+    grep -E 'mask:|findings' <<<"$out" | head -n 3 || true
+    tail -n 1 <<<"$out"
+    echo "\$ starport verify $to/src/*.cu        (ported, with the automatic fixes)"
+    "$BUILD/starport" verify -I "$to/include" "$to"/src/*.cu
+    echo "the report: $DATA/port-report.html"
+}
+
 summary() {
     local s
     printf '\n== Timeline\n%10s  %s\n' seconds step
@@ -369,6 +394,8 @@ demo() {
     wait_until 60 "the cards to be wiped" node_available
     say_run api GET "/v1/certificates?node=$NODE"
     certificate
+    step "Port: a CUDA project to ROCm, checked and run at wave 32 and 64"
+    port
     end_step
     summary
 }

@@ -388,6 +388,11 @@ void router_run(struct server *s, struct req *r, const char *method, const char 
             char quoted[LOG_QUOTED];
             log_error("http.fault", "id=%s route=\"%s\" error=%s", r->request_id,
                       r->route ? r->route->path : "", log_quote(err.msg, quoted));
+            /* what went wrong inside is the operator's business */
+            sl_fail(&err, err.code,
+                    "a fault on our side, nothing was changed; tell the operator "
+                    "request %s",
+                    r->request_id);
         }
         reply_problem(out, r, &err);
         if (!out->retry_after_s)

@@ -291,7 +291,7 @@ def bad_input(work):
     loop = "__global__ void k(volatile int *p)\n{\n    while (p[0] == 0)\n        ;\n}\nint main()\n{\n    int *p;\n" \
            "    cudaMalloc(&p, 4);\n    k<<<1, 1>>>(p);\n}\n"
     path = write(os.path.join(work, "loop.cu"), loop)
-    p = verify("--timeout", "1", "--wave", "64", path)
+    p = verify("--timeout", "5", "--wave", "64", path)
     t.ok(p.returncode == 1 and re.search(r"loop\.cu:[34]: error: timeout", p.stdout), "a kernel that does not end is found, with its line", p.stdout + p.stderr)
 
 
