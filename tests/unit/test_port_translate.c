@@ -203,6 +203,17 @@ static void the_rocm_version_picks_the_spelling(void **state)
     static const struct row six[] = {
         {"#include <cublas_v2.h>\ncublasGemmEx(h, CUDA_R_32F);",
          RT "#include <hipblas/hipblas.h>\nhipblasGemmEx_v2(h, HIP_R_32F);"}};
+    static const char bf16[] = "#include <cuda_bf16.h>\n__nv_bfloat16 a; __nv_bfloat162 b; "
+                               "nv_bfloat16 c; nv_bfloat162 d; __nv_bfloat16_raw e;\n";
+    static const struct row bfloat[] = {
+        {bf16, RT "#include <hip/hip_bf16.h>\n__hip_bfloat16 a; __hip_bfloat162 b; __hip_bfloat16 "
+                  "c; __hip_bfloat162 d; __hip_bfloat16_raw e;\n"}};
+    static const struct row bfloat_old[] = {
+        {"#include <cuda_bf16.h>\n__nv_bfloat16 a; nv_bfloat16 c;\n",
+         RT "#include <hip/hip_bfloat16.h>\nhip_bfloat16 a; hip_bfloat16 c;\n"}};
+    CHECK(bfloat);
+    CHECK(bfloat, .roc = true);
+    CHECK(bfloat_old, .rocm = 50600);
     CHECK(six, .rocm = 60200);
     CHECK(old, .rocm = 50100);
     CHECK(new);
