@@ -163,6 +163,7 @@ static int collect(const struct translate_args *a, struct lists *l, int argc, ch
 {
     struct file_rules r = {.exclude_dirs = ended(&a->exclude_dirs, l->dirs),
                            .extensions = with_build_files,
+                           .out_dir = a->out_dir,
                            .exclude_files = ended(&a->exclude_files, l->files)};
     struct sl_err err = {0};
     int rc = 0;

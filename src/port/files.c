@@ -30,6 +30,14 @@ static bool has_extension(const char *name, const struct file_rules *r)
     return in_list(r->extensions ? r->extensions : file_extensions, what, name);
 }
 
+/* The directory that results go to; what it holds is no input of the next run. */
+static bool is_output(const struct file_rules *r, const struct stat *st)
+{
+    struct stat out;
+    return r->out_dir && stat(r->out_dir, &out) == 0 && out.st_dev == st->st_dev &&
+           out.st_ino == st->st_ino;
+}
+
 static void add(struct file_list *l, const char *path, const char *rel, const struct stat *st)
 {
     char key[64];
@@ -67,7 +75,8 @@ static int walk(struct file_list *l, const char *dir, const char *rel, const str
         if (rc == 0 && lstat(path, &st) == 0) {
             if (S_ISLNK(st.st_mode))
                 l->skipped_links++;
-            else if (S_ISDIR(st.st_mode) && !in_list(r->exclude_dirs, names[i]->d_name, path))
+            else if (S_ISDIR(st.st_mode) && !in_list(r->exclude_dirs, names[i]->d_name, path) &&
+                     !is_output(r, &st))
                 rc = walk(l, path, below, r, depth + 1, err);
             else if (S_ISREG(st.st_mode) && has_extension(names[i]->d_name, r) &&
                      !in_list(r->exclude_files, names[i]->d_name, path))

@@ -31,7 +31,9 @@ struct file_list {
 };
 struct file_rules {
     const char *const *exclude_dirs, *const *exclude_files; /* names or paths, ended by NULL */
-    const char *const *extensions; /* without dot, or whole names ("CMakeLists.txt"); NULL: file_extensions */
+    const char *const *extensions; /* without dot, or whole names ("CMakeLists.txt"); NULL:
+                                      file_extensions */
+    const char *out_dir; /* left out where it lies inside a tree; NULL or missing: none */
 };
 extern const char *const file_extensions[];
 

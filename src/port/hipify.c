@@ -195,6 +195,7 @@ static int parse(struct hipify *h, int argc, char **argv, struct file_list *file
         else
             names[n++] = argv[i];
     }
+    rules.out_dir = h->run.out_dir;
     for (int i = 0; i < n && rc == 0; i++)
         if (file_list_add(files, names[i], &rules, &err) < 0)
             rc = RUN_INPUT;

@@ -79,6 +79,13 @@ def trees():
     put("tree2/deep.h", "cudaError_t e;\n")
     rc, out, err = run("translate", "--closure", "--diff", "tree2/main.cu")
     t.ok(b"b/tree2/deep.h" in out, "--closure translates the headers that a file includes", out)
+    put("tree3/a.cu", "cudaFree(p);\n")
+    for tool, opts in (STARPORT, ["translate"]), (HIPIFY, []):
+        for _ in range(2):
+            rc, out, err = run(*opts, "--o-dir", "tree3/hip", "tree3", tool=tool)
+        t.ok(rc == 0 and os.listdir(f"{work}/tree3/hip") == ["a.cu"],
+             f"an output directory inside of the tree is no input of the next run ({os.path.basename(tool)})",
+             err + str(os.listdir(f"{work}/tree3/hip")))
     put("db/compile_commands.json", json.dumps([{"directory": f"{work}/tree2", "file": "main.cu", "command": "nvcc main.cu"}]))
     rc, out, err = run("translate", "--database", "db")
     t.ok(rc == 0 and b"int x;" in out, "the files of compile_commands.json are translated", err)
