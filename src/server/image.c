@@ -9,6 +9,7 @@
 
 enum {
     IMPORT_TIMEOUT_MS = 3600000,
+    IMPORT_TRIES_A_NODE = 3,
     REMOVE_TIMEOUT_MS = 120000,
     NODES_MAX = 4096,
     PROGRESS_EVERY_US = 1000000
@@ -202,6 +203,19 @@ static int import_on(struct import *m, const char *node, struct sl_arena *a, str
     return 0;
 }
 
+/* One answer that is lost among many nodes must not cost the work done on the others. */
+static int import_on_patiently(struct import *m, const char *node, struct sl_arena *a,
+                               struct sl_err *err)
+{
+    int rc = -1;
+    for (int i = 0; rc < 0 && i < IMPORT_TRIES_A_NODE; i++) {
+        rc = import_on(m, node, a, err);
+        if (rc < 0 && err->code != SL_UNAVAILABLE)
+            return -1;
+    }
+    return rc;
+}
+
 static int imported(struct db_c *c, void *arg, struct sl_err *err)
 {
     struct import *m = arg;
@@ -245,7 +259,7 @@ int image_run_import(struct server *s, const struct operation *op, struct sl_err
                        .nodes = sl_arena_alloc(&a, NODES_MAX * sizeof *m.nodes)};
     int rc = db_read(s->db, list_nodes, &m, err);
     for (int i = 0; rc == 0 && i < m.n_nodes; i++)
-        rc = import_on(&m, m.nodes[i], &a, err);
+        rc = import_on_patiently(&m, m.nodes[i], &a, err);
     if (rc == 0)
         return db_write(s->db, imported, &m, err);
     if (err->code == SL_UNAVAILABLE || err->code == SL_TIMEOUT)
