@@ -284,7 +284,8 @@ static const char sql_audit_nodes[] =
     "SELECT n.name, n.state, n.cards, n.free_mask, n.free_cards, n.leased_mask, n.sanitize_mask, "
     "COALESCE(n.account_id, ''), COALESCE(SUM(l.gpu_mask), 0), COALESCE(SUM(l.gpus), 0), "
     "COALESCE(MIN(l.account_id), ''), COALESCE(MAX(l.account_id), '') "
-    "FROM node n LEFT JOIN lease l ON l.node_name = n.name AND l.gpu_mask <> 0 GROUP BY n.name";
+    "FROM node n LEFT JOIN lease l ON l.node_name = n.name AND l.gpu_mask <> 0 "
+    "AND l.state <> 'released' AND l.state <> 'failed' GROUP BY n.name";
 static const char sql_audit_dirty[] =
     "SELECT COUNT(*) FROM operation WHERE kind = 'sanitize' AND node_name = ?1 AND "
     "(state = 'pending' OR state = 'running')";

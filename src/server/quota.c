@@ -2,35 +2,27 @@
 #include "server/quota.h"
 #include <inttypes.h>
 
-static const char sql_limits[] =
-    "SELECT quota_gpus, quota_leases, quota_disk_gb FROM account WHERE id = ?1";
-static const char sql_leases[] =
-    "SELECT COUNT(*), COALESCE(SUM(CASE WHEN gpu_mask <> 0 THEN gpus ELSE 0 END), 0) FROM lease "
-    "WHERE account_id = ?1 AND state <> 'released' AND state <> 'failed'";
-static const char sql_disks[] =
-    "SELECT COALESCE(SUM(size_bytes), 0) FROM volume "
-    "WHERE account_id = ?1 AND state <> 'deleted' AND state <> 'purged'";
+/* A disk lives exactly as long as its lease: it goes when the lease is released or has failed. */
+static const char sql_use[] =
+    "SELECT a.quota_gpus, a.quota_leases, a.quota_disk_gb, COUNT(l.id), "
+    "COALESCE(SUM(CASE WHEN l.gpu_mask <> 0 THEN l.gpus ELSE 0 END), 0), "
+    "COALESCE(SUM(l.disk_gb), 0) FROM account a LEFT JOIN lease l ON l.account_id = a.id "
+    "AND l.state <> 'released' AND l.state <> 'failed' WHERE a.id = ?1 GROUP BY a.id";
 
 int quota_get(struct db_c *c, const char *account_id, struct quota_use *u, struct sl_err *err)
 {
     struct db_q q;
-    int rc = db_row(c, &q, err, sql_limits, "t", account_id);
+    int rc = db_row(c, &q, err, sql_use, "t", account_id);
     if (rc > 0)
-        *u = (struct quota_use){
-            .max_gpus = db_int(&q, 0), .max_leases = db_int(&q, 1), .max_disk_gb = db_int(&q, 2)};
+        *u = (struct quota_use){.max_gpus = db_int(&q, 0),
+                                .max_leases = db_int(&q, 1),
+                                .max_disk_gb = db_int(&q, 2),
+                                .leases = db_int(&q, 3),
+                                .gpus = db_int(&q, 4),
+                                .disk_gb = db_int(&q, 5)};
     db_done(&q);
     if (rc <= 0)
         return rc < 0 ? -1 : sl_fail(err, SL_NOT_FOUND, "no account %s exists", account_id);
-    rc = db_row(c, &q, err, sql_leases, "t", account_id);
-    if (rc > 0) {
-        u->leases = db_int(&q, 0);
-        u->gpus = db_int(&q, 1);
-    }
-    db_done(&q);
-    int64_t bytes = 0;
-    if (rc < 0 || db_value(c, 0, &bytes, err, sql_disks, "t", account_id) < 0)
-        return -1;
-    u->disk_gb = bytes / 1000000000;
     return 0;
 }
 

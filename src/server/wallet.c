@@ -247,8 +247,9 @@ int wallet_spend_check(struct db_c *c, struct server *s, const char *account_id,
     if (max == 0)
         return 0;
     if (db_value(c, 0, &runs, err,
-                 "SELECT SUM(rate_micro) FROM lease WHERE account_id = ?1 AND gpu_mask <> 0", "t",
-                 account_id) < 0)
+                 "SELECT SUM(rate_micro) FROM lease WHERE account_id = ?1 AND gpu_mask <> 0 AND "
+                 "state <> 'released' AND state <> 'failed'",
+                 "t", account_id) < 0)
         return -1;
     if (rate_micro <= max - runs)
         return 0;

@@ -40,6 +40,7 @@ CREATE TABLE ssh_key (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), name TEXT NOT NULL,
   type TEXT NOT NULL, line TEXT NOT NULL, fingerprint TEXT NOT NULL, created_us BIGINT NOT NULL,
   UNIQUE (account_id, fingerprint), UNIQUE (account_id, name));
+CREATE INDEX ssh_key_account ON ssh_key(account_id, id);
 
 CREATE TABLE model (
   name TEXT PRIMARY KEY, maker TEXT NOT NULL, memory_type TEXT NOT NULL, memory_bytes BIGINT NOT NULL,
@@ -70,14 +71,13 @@ CREATE TABLE node (
   seen_us BIGINT NOT NULL, created_us BIGINT NOT NULL,
   CHECK ((free_mask & leased_mask) = 0), CHECK ((free_mask & sanitize_mask) = 0), CHECK ((leased_mask & sanitize_mask) = 0));
 CREATE INDEX node_place ON node(model, state, free_cards, place_order);
-CREATE INDEX node_account ON node(account_id, model, free_cards);
+CREATE INDEX node_account ON node(account_id, model, free_cards, place_order);
 
 CREATE TABLE volume (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), name TEXT NOT NULL, state TEXT NOT NULL,
   state_since_us BIGINT NOT NULL, size_bytes BIGINT NOT NULL, node_name TEXT, lease_id TEXT,
   purge_after_us BIGINT NOT NULL DEFAULT 0, created_us BIGINT NOT NULL);
 CREATE INDEX volume_account ON volume(account_id, id);
-CREATE INDEX volume_live ON volume(account_id) WHERE state <> 'deleted' AND state <> 'purged';
 CREATE INDEX volume_expiry ON volume(purge_after_us) WHERE state = 'deleted';
 CREATE TABLE image (
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, source TEXT NOT NULL, state TEXT NOT NULL,
@@ -97,11 +97,10 @@ CREATE TABLE lease (
   last_heartbeat_us BIGINT NOT NULL DEFAULT 0, funded_until_us BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',
   emulated BIGINT NOT NULL DEFAULT 0, metric TEXT NOT NULL DEFAULT '', metric_us BIGINT NOT NULL DEFAULT 0,
   created_us BIGINT NOT NULL, updated_us BIGINT NOT NULL);
-CREATE INDEX lease_account ON lease(account_id, id);
 CREATE INDEX lease_state ON lease(state, deadline_us);
--- A name is taken and a slot (of its node) in use until the lease is released or failed.
+-- A name is taken and a slot (of its node) in use until the lease is released or failed. These two also find
+-- an account's and a node's living leases (say both conditions); each further index is a page more per create.
 CREATE UNIQUE INDEX lease_name ON lease(account_id, name) WHERE state <> 'released' AND state <> 'failed';
-CREATE INDEX lease_holds ON lease(node_name) WHERE gpu_mask <> 0;
 CREATE UNIQUE INDEX lease_slot ON lease(node_name, slot) WHERE state <> 'released' AND state <> 'failed';
 
 -- Metered time: [start_us, end_us), whole seconds from start_us. end_us 0 = still open.
@@ -134,7 +133,6 @@ CREATE UNIQUE INDEX txn_topup_ref ON txn(ref) WHERE kind = 'topup' AND ref <> ''
 CREATE TABLE entry (
   txn_id TEXT NOT NULL REFERENCES txn(id), idx BIGINT NOT NULL, ledger_account_id TEXT NOT NULL REFERENCES ledger_account(id),
   amount_micro BIGINT NOT NULL, PRIMARY KEY (txn_id, idx));
-CREATE INDEX entry_account ON entry(ledger_account_id);
 -- Funds held ahead for a lease; one row a lease while it needs funds.
 CREATE TABLE hold (
   lease_id TEXT PRIMARY KEY, account_id TEXT NOT NULL, currency TEXT NOT NULL, credit_micro BIGINT NOT NULL CHECK (credit_micro >= 0),
@@ -151,7 +149,7 @@ CREATE TABLE event (
   seq BIGINT PRIMARY KEY, id TEXT NOT NULL UNIQUE, account_id TEXT NOT NULL, noun TEXT NOT NULL, ref TEXT NOT NULL, type TEXT NOT NULL,
   actor TEXT NOT NULL, data TEXT NOT NULL, t_us BIGINT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE INDEX event_account ON event(account_id, seq);
-CREATE INDEX event_ref ON event(ref, seq);
+CREATE INDEX event_ref ON event(ref, seq) WHERE noun = 'lease';
 CREATE TABLE idempotency (
   account_id TEXT NOT NULL, key TEXT NOT NULL, request_hash TEXT NOT NULL, status BIGINT NOT NULL, body TEXT NOT NULL,
   created_us BIGINT NOT NULL, PRIMARY KEY (account_id, key));
