@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/health.h"
 #include "agent/devices.h"
+#include "agent/kernel_gate.h"
 #include "base/core/mem.h"
 #include "base/io/proc.h"
 #include <stdarg.h>
@@ -73,6 +74,19 @@ static void devices_check(const struct agent *a, const struct topology *t, struc
         reason(h, "bad", "%s", e.msg);
 }
 
+/* A recorded topology says nothing about the kernel it runs on: told, but health stays. */
+static void kernel_check(const struct agent *a, const struct topology *t, struct health *h)
+{
+    static const char *const states[] = {
+        [GATE_OK] = NULL, [GATE_VULNERABLE] = "bad", [GATE_UNKNOWN] = "unknown"};
+    struct gate g;
+    kernel_gate_here(t, &g);
+    for (int i = 0; i < g.n; i++)
+        if (g.v[i].state != GATE_OK)
+            reason(h, a->emulate ? NULL : states[g.v[i].state], "%s: %.130s", g.v[i].id,
+                   g.v[i].detail);
+}
+
 struct health health_check(const struct agent *a, const struct topology *t)
 {
     static const char *const programs[] = {"crun",       "nft",      "ip",         "mkfs.ext4",
@@ -87,5 +101,6 @@ struct health health_check(const struct agent *a, const struct topology *t)
         if (t->cards[i].n && t->devices[t->cards[i].devices[0]].render_minor < 0)
             reason(&h, "bad", "card %d has no render node", i);
     devices_check(a, t, &h);
+    kernel_check(a, t, &h);
     return h;
 }

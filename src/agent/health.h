@@ -15,6 +15,8 @@ struct health {
 };
 
 /* Looks at the topology, the device nodes, uncorrected memory errors where the driver shows them,
- * and the programs that leases need. Advice that does not make the node bad is listed as well. */
+ * the programs that leases need, and the kernel and driver against kernel_gate.h's table (bad:
+ * known vulnerable; unknown: could not be checked; an emulated node only tells it). Advice that
+ * does not make the node bad is listed as well. */
 struct health health_check(const struct agent *a, const struct topology *t);
 #endif

@@ -2,6 +2,7 @@
 #include "agent/sanitize.h"
 #include "agent/cgroup.h"
 #include "agent/devices.h"
+#include "agent/kernel_gate.h"
 #include "agent/mount.h"
 #include "agent/ops.h"
 #include "agent/probe_amd.h"
@@ -163,6 +164,21 @@ static void each_sysfs(struct run *r, const char *name, const char *file, const 
     step(r, name, done ? DONE : NOT_POSSIBLE, "%d devices, %d without %s", done, absent, file);
 }
 
+/* A driver that is known to hand one tenant's memory to the next voids every other step. */
+static void kernel(struct run *r)
+{
+    struct gate g;
+    kernel_gate_here(&r->t, &g);
+    const struct gate_finding *f = gate_worst(&g);
+    if (!f)
+        step(r, "kernel", NOT_POSSIBLE, "no GPU in the topology");
+    else if (f->state == GATE_OK)
+        step(r, "kernel", DONE, "%d checks: %s", g.n, f->detail);
+    else
+        step(r, "kernel", f->state == GATE_VULNERABLE && !r->a->emulate ? FAILED : NOT_POSSIBLE,
+             "%s%s: %s", r->a->emulate ? "emulated node; " : "", f->id, f->detail);
+}
+
 static bool card_refused(const struct run *r, int card, struct sl_err *err)
 {
     if (card >= r->t.cards_n)
@@ -193,6 +209,7 @@ int sanitize_run(const struct agent *a, const struct sanitize *s, struct sl_buf 
     if (s->cards_n) {
         device_holders(&r);
         kfd_processes(&r);
+        kernel(&r);
         /* LeftoverLocals (CVE-2023-4969): local memory and registers are cleared by the driver's
          * shader; a reset then drops all other state. amdgpu documentation, process-isolation. */
         each_sysfs(&r, "cleaner_shader", "run_cleaner_shader", "0");

@@ -16,9 +16,9 @@ folder = tempfile.TemporaryDirectory(prefix="starlease-probe-")
 GIB = 1 << 30
 
 
-def probe(tree, *options):
+def probe(tree, *options, before=()):
     root = tree if os.path.isabs(tree) else kfd_tree(tree, folder.name)
-    p = subprocess.run([f"{BUILD}/starlease-agent", "probe", "--kfd-root", root, *options], stdout=subprocess.PIPE,
+    p = subprocess.run([*before, f"{BUILD}/starlease-agent", "probe", "--kfd-root", root, *options], stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, text=True)
     return json.loads(p.stdout) if p.returncode == 0 else p.stderr
 
@@ -57,6 +57,9 @@ t.ok(any("same PCI function" in r for r in d["reasons"]), "two nodes with one PC
 d = probe("mi300x-8gpu-spx-synthetic", "--emulate")
 t.equal((d["model"], d["gfx"], len(d["cards"]), d["health"], d["emulated"]), ("MI300X", "gfx942", 8, "good", True),
         "eight MI300X, emulated, healthy")
+old = probe("mi300x-8gpu-spx-synthetic", "--emulate", before=("setarch", "x86_64", "--uname-2.6"))
+t.ok(old["health"] == "good" and any("CVE-2026-46229" in r for r in old["reasons"]),
+     "an old kernel below an emulated node is told and changes nothing", old["reasons"])
 t.equal([c["numa"] for c in d["cards"]], [0] * 4 + [1] * 4, "four near each CPU")
 t.equal({(c["memory_bytes"], c["partition"]) for c in d["cards"]}, {(192 * GIB, "SPX")}, "192 GiB each, unpartitioned")
 t.equal(len(d["links"]), 28, "every pair is linked")
