@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * own_names.c: the project's own names that speak of CUDA (CHECK_CUDA, cudaCheck, "CUDA error")
- * follow the port, when asked. A name is the project's own when no table knows it; compiler macros
- * and names that only a CUDA header can mean (__CUDA_ARCH__, CUDA_VERSION) stay. The rule is the
- * same in every file, so that a tree stays consistent; -D options and file names are not changed.
+ * follow the port, when asked; names of modules (cuda_utils, CudaNode) do not. A name is the
+ * project's own when no table knows it; compiler macros and names that only a CUDA header can mean
+ * (__CUDA_ARCH__, CUDA_VERSION) stay. The rule is the same in every file, so that a tree stays
+ * consistent; -D options and file names are not changed.
  */
 #include "port/pass.h"
 
@@ -20,6 +21,10 @@ static const struct {
              {"CUFFT", "HIPFFT"},
              {"cufft", "hipfft"},
              {"cuSPARSE", "hipSPARSE"},
+             {"cuBLAS", "hipBLAS"},
+             {"cuFFT", "hipFFT"},
+             {"cuRAND", "hipRAND"},
+             {"cuSOLVER", "hipSOLVER"},
              {"Cublas", "Hipblas"},
              {"Cusparse", "Hipsparse"},
              {"Cufft", "Hipfft"},
@@ -68,12 +73,27 @@ static bool speaks(const char *s, size_t n)
     return false;
 }
 
+/* Names of modules: snake case in small letters (cuda_utils, mat_cuda, the word cuda) and classes
+ * (CudaNode). Files and directories are called so, too, and those keep their names; what checks a
+ * call's result (cuda_error_check) is no module. */
+static bool is_module(const char *s, size_t n)
+{
+    static const char *const results[] = {"check", "err", "status"};
+    const char *at = memmem(s, n, "cuda", 4);
+    bool class = n > 4 && memcmp(s, "Cuda", 4) == 0;
+    bool snake = at && (at == s || at[-1] == '_') && (at + 4 == s + n || at[4] == '_');
+    for (size_t k = 0; k < SL_COUNT(results); k++)
+        if (memmem(s, n, results[k], strlen(results[k])))
+            return false;
+    return class || snake;
+}
+
 void pass_own_name(struct pass *p, size_t at, size_t n)
 {
     const char *s = p->s->p + at;
     if (n < 4 || n > 1000 || !speaks(s, n))
         return;
     SL_AUTO_BUF struct sl_buf b = SL_BUF(4096);
-    if (!is_foreign(s, n) && replaced(s, n, &b) && !b.over)
+    if (!is_foreign(s, n) && !is_module(s, n) && replaced(s, n, &b) && !b.over)
         source_edit_copy(p->s, at, n, sl_buf_str(&b), b.n, EDIT_NAME, 0);
 }

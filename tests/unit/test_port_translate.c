@@ -242,6 +242,9 @@ static void own_names_follow_when_asked(void **state)
          "__CUDA_ARCH__\n#endif\n"},
         {"#include \"cuda_utils.h\"\nCHECK_CUSPARSE(cusparseCreate(&h));\n",
          RT "#include \"cuda_utils.h\"\nCHECK_HIPSPARSE(hipsparseCreate(&h));\n"},
+        {"namespace cuda_ds { CudaNode n; int mat_cuda(int); } // modules keep their names\n",
+         "namespace cuda_ds { CudaNode n; int mat_cuda(int); } // modules keep their names\n"},
+        {"cuda_error_check(e, \"cuBLAS failed\");", "hip_error_check(e, \"hipBLAS failed\");"},
     };
     CHECK(rows, .own_names = true);
 }
