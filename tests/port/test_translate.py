@@ -65,8 +65,8 @@ def trees():
     if shutil.which("patch"):
         shutil.copytree(tree, f"{work}/patched", symlinks=True)
         subprocess.run(["patch", "-s", "-p2", "-d", f"{work}/patched"], input=out, check=True)
-        rc, whole, err = run("translate", "tree/a.cu")
-        t.equal(get(f"{work}/patched/a.cu"), whole, "the diff applies and gives the same file")
+        rc, whole, err = run("translate", f"{tree}/a.cu")
+        t.equal(get(f"{work}/patched/a.cu"), whole, "HIPIFY-274: an absolute path is a path; the diff applies and gives the same file")
     rc, out, err = run("translate", "--inplace", "tree")
     t.ok(rc == 0 and get(f"{tree}/a.cu.prehip").startswith(b"#include <cuda.h>") and b"hipFree" in get(f"{tree}/a.cu"),
          "--inplace changes the file and keeps it as .prehip", err)
@@ -78,7 +78,7 @@ def trees():
     put("tree2/lib.h", '#include "deep.h"\n')
     put("tree2/deep.h", "cudaError_t e;\n")
     rc, out, err = run("translate", "--closure", "--diff", "tree2/main.cu")
-    t.ok(b"b/tree2/deep.h" in out, "--closure translates the headers that a file includes", out)
+    t.ok(b"b/tree2/deep.h" in out, "HIPIFY-47: --closure translates the headers that a file includes", out)
     put("tree3/a.cu", "cudaFree(p);\n")
     for tool, opts in (STARPORT, ["translate"]), (HIPIFY, []):
         for _ in range(2):
@@ -98,7 +98,7 @@ def hipify():
     t.ok("h.cu:2:14: warning: cudaGLMapBufferObject" in err, "a name without counterpart is a warning with its place", err)
     rc, out, err = run("-examine", "-quiet-warnings", "h.cu", tool=HIPIFY)
     t.ok(out == b"" and "[HIPIFY] info: file 'h.cu' statistics:\n  CONVERTED refs count: 3\n" in err and
-         "  cudaFree => hipFree: 1\n" in err, "-examine prints hipify's statistics and no file", err)
+         "  cudaFree => hipFree: 1\n" in err, "HIPIFY-525: -examine prints hipify's statistics and no file", err)
     rc, out, err = run("-o=h.hip", "h.cu", tool=HIPIFY)
     t.ok(rc == 0 and b"hipFree" in get(f"{work}/h.hip"), "-o=FILE writes the file", err)
     rc, out, err = run("--print-stats-csv", "--no-output", "h.cu", "--", "-std=c++17", "-DX", tool=HIPIFY)
@@ -108,6 +108,71 @@ def hipify():
     t.ok(rc == 0 and b"hipFree" in out, "starport called hipify-perl behaves like it", err)
     rc, out, err = run("-no-such-thing", "h.cu", tool=HIPIFY)
     t.ok(rc == 2 and err.count("\n") == 1, "an unknown option is one line and exit status 2", err)
+
+
+RT, GGL = "#include <hip/hip_runtime.h>\n", ["--launch", "hip"]
+# Public reports against the existing translators: number, what a user sees here, options, input, output.
+REPORTS = [
+    ("HIP-1409", "a macro whose body is a launch changes in its body, calls stay", GGL,
+     "#define L(k,g,b,...) k<<<g,b>>>(__VA_ARGS__)\nL(f, 1, 2);\n",
+     RT + "#define L(k,g,b,...) hipLaunchKernelGGL(k, dim3(g), dim3(b), 0, 0, ##__VA_ARGS__)\nL(f, 1, 2);\n"),
+    ("HIP-1406", "a macro that stands for a kernel's instance is kept as one argument", GGL,
+     "#define K axpy<float>\nK<<<1,2>>>(x);\n",
+     RT + "#define K axpy<float>\nhipLaunchKernelGGL(HIP_KERNEL_NAME(K), dim3(1), dim3(2), 0, 0, x);\n"),
+    ("HIPIFY-294", "a comma in a call's brackets separates nothing", GGL, "k<<<b,t,min(x,y)>>>();\n",
+     RT + "hipLaunchKernelGGL(k, dim3(b), dim3(t), min(x,y), 0);\n"),
+    ("HIPIFY-2455", "launches are rewritten with every option that asks for it", GGL, "k<<<g,b,s,st>>>(a, c);\n",
+     RT + "hipLaunchKernelGGL(k, dim3(g), dim3(b), s, st, a, c);\n"),
+    ("HIPIFY-64", "a template kernel's commas do not split the macro's arguments", GGL, "sort<512,8><<<1,512>>>(a,b);\n",
+     RT + "hipLaunchKernelGGL(HIP_KERNEL_NAME(sort<512,8>), dim3(1), dim3(512), 0, 0, a,b);\n"),
+    ("HIP-1387", "a launch without arguments has no trailing comma", GGL, "empty<<<1,2>>>( );\n",
+     RT + "hipLaunchKernelGGL(empty, dim3(1), dim3(2), 0, 0);\n"),
+    ("HIP-1487", "a qualified kernel name stays whole", GGL, "first::test<<<1,1>>>();\n",
+     RT + "hipLaunchKernelGGL(first::test, dim3(1), dim3(1), 0, 0);\n"),
+    ("HIP-1487b", "the runtime's header is included once", [], "#include <cuda.h>\n#include <cuda_runtime.h>\ncudaFree(p);\n",
+     RT + "hipFree(p);\n"),
+    ("pytorch-41022", "a template kernel is protected by HIP_KERNEL_NAME", GGL, "f<int, 3><<<g, b>>>(x);\n",
+     RT + "hipLaunchKernelGGL(HIP_KERNEL_NAME(f<int, 3>), dim3(g), dim3(b), 0, 0, x);\n"),
+    ("HIP-199", "a file that does not compile is translated", [], "#include <cuda.h>\nint x = = cudaSuccess\n", RT + "int x = = hipSuccess\n"),
+    ("HIPIFY-2486", "comments and lit directives stay", [], "// RUN: %t cudaMalloc\n/* cudaFree */ cudaFree(p);\n",
+     RT + "// RUN: %t cudaMalloc\n/* cudaFree */ hipFree(p);\n"),
+    ("HIPIFY-533", "names inside of longer names stay", [], "my_cudaMalloc(cudaMalloc_x, cudaMalloc);\n",
+     RT + "my_cudaMalloc(cudaMalloc_x, hipMalloc);\n"),
+    ("HIPIFY-1604", "no CUDA installation is needed", [], "#include <cufft.h>\ncufftHandle h;\n",
+     RT + "#include <hipfft/hipfft.h>\nhipfftHandle h;\n"),
+    ("ROCm-3937", "a header of HIP is not mapped again", [], "#include <hip/device_functions.h>\n#include <hip/hip_runtime.h>\ncudaFree(p);\n",
+     "#include <hip/device_functions.h>\n#include <hip/hip_runtime.h>\nhipFree(p);\n"),
+    ("hipify_torch", "Latin-1 bytes stay", [], b"#include <cuda.h>\n// \xe9t\xe9\ncudaFree(p);\n", RT.encode() + b"// \xe9t\xe9\nhipFree(p);\n"),
+    ("HIPIFY-75", "cub becomes hipCUB", [], "#include <cub/cub.cuh>\ncub::BlockRadixSort<int, 64> s;\n",
+     RT + "#include <hipcub/hipcub.hpp>\nhipcub::BlockRadixSort<int, 64> s;\n"),
+    ("HIPIFY-383", "a data type in cuSPARSE code is no hipBLAS type", ["--rocm", "5.7"], "#include <cusparse.h>\ncudaDataType t = CUDA_R_32F;\n",
+     RT + "#include <hipsparse/hipsparse.h>\nhipDataType t = HIP_R_32F;\n"),
+    ("pytorch-187752", "compute types of cuBLAS are mapped", [], "#include <cublas_v2.h>\ncublasComputeType_t t = CUBLAS_COMPUTE_16F;\n",
+     RT + "#include <hipblas/hipblas.h>\nhipblasComputeType_t t = HIPBLAS_COMPUTE_16F;\n"),
+    ("HIPIFY-584", "cuDNN becomes MIOpen when asked", ["--miopen", "-q"], "#include <cudnn.h>\ncudnnHandle_t h;\n",
+     RT + "#include <miopen/miopen.h>\nmiopenHandle_t h;\n"),
+    ("HIPIFY-293", "NCCL becomes RCCL", [], "#include <nccl.h>\nncclComm_t c;\n", "#include <rccl/rccl.h>\nncclComm_t c;\n"),
+    ("HIP-1638", "NVTX becomes roctx", [], "#include <nvtx3/nvToolsExt.h>\nnvtxRangePush(\"x\");\n",
+     RT + "#include <roctracer/roctx.h>\nroctxRangePushA(\"x\");\n"),
+    ("HIPIFY-2088", "the bfloat16 header is mapped", [], "#include <cuda_bf16.h>\n__nv_bfloat16 b;\n",
+     RT + "#include <hip/hip_bf16.h>\n__hip_bfloat16 b;\n"),
+    ("perl-13", "a launch of any postfix expression is rewritten", GGL, "(*fp)<<<g,b>>>(d); obj.get<float>()<<<g,b>>>();\n",
+     RT + "hipLaunchKernelGGL((*fp), dim3(g), dim3(b), 0, 0, d); hipLaunchKernelGGL(obj.get<float>(), dim3(g), dim3(b), 0, 0);\n"),
+    ("perl-17", "strings stay", [], 'cudaFree(p); puts("cudaMalloc failed"); R"(cudaFree)";\n',
+     RT + 'hipFree(p); puts("cudaMalloc failed"); R"(cudaFree)";\n'),
+    ("perl-18", "a local header named like a CUDA header stays", [],
+     '#include "mylib/cuda_runtime.h"\n#include "third_party/cub/cub.cuh"\n', '#include "mylib/cuda_runtime.h"\n#include "third_party/cub/cub.cuh"\n'),
+]
+
+
+def reports():
+    for number, name, opts, text, want in REPORTS:
+        path = put(f"report/{number}.cu", text)
+        want = want if isinstance(want, bytes) else want.encode()
+        again = put(f"report/{number}.hip", want)
+        _, out, _ = run("translate", "--no-fix=all", *opts, path)
+        _, twice, _ = run("translate", "--no-fix=all", *opts, again)
+        t.ok(out == want == twice, f"{number}: {name}; a second run changes nothing", f"{out!r}\n{twice!r}")
 
 
 def refused(name, args, rc_want, *words):
@@ -169,7 +234,7 @@ def hostile():
         def text(n):
             return "".join(unit % i if "%d" in unit else unit for i in range(n // len(unit))) + "<<<1,2>>>();\n"
         small, large = cost(text(150_000)), cost(text(1_200_000))
-        t.ok(large < 24 * small + 0.05, f"{name}: work grows with the input, not with its square", f"{small:.3f} s, {large:.3f} s")
+        t.ok(large < 24 * small + 0.05, f"HIPIFY-1776: {name}: work grows with the input, not with its square", f"{small:.3f} s, {large:.3f} s")
 
 
 def links():
@@ -187,7 +252,7 @@ def api():
     t.ok(rc == 0 and "hipMemcpyToSymbol" in text and "HIP_SYMBOL" in text and "HIP since" in text, "api explains targets, versions and argument rules", text)
 
 
-for step in (golden, trees, hipify, bad_input, hostile, links, api):
+for step in (golden, trees, hipify, reports, bad_input, hostile, links, api):
     t.run(f"{step.__name__} runs", step)
 shutil.rmtree(work)
 t.done()
