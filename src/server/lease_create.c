@@ -20,11 +20,12 @@ enum { SLOTS_MAX = 4096, NONCE_BYTES = 32, GB = 1000000000, COMMAND_MAX = 64 << 
 static const char sql_slots[] = "SELECT slot FROM lease WHERE node_name = ?1 AND state <> "
                                 "'released' AND state <> 'failed' ORDER BY slot";
 static const char sql_add[] =
-    "INSERT INTO lease(id, account_id, name, state, state_since_us, epoch, model, gpus, node_name, "
+    "INSERT INTO lease(id, account_id, name, state, state_since_us, deadline_us, epoch, model, "
+    "gpus, node_name, "
     "gpu_mask, slot, quote_id, price_version_id, rate_micro, currency, horizon_s, image, "
     "volume_id, "
     "disk_gb, command, ssh_keys, nonce, emulated, created_us, updated_us) VALUES(?1, ?2, ?3, "
-    "'requested', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
+    "'placed', ?4, ?21, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
     "?20, "
     "(SELECT emulated FROM node WHERE name = ?7), ?4, ?4)";
 static const char sql_again[] =
@@ -172,17 +173,20 @@ static int place_lease(struct creation *k, struct sl_err *err)
     return pick_slot(k, err);
 }
 
+/* In the state that it has when this transaction ends; create() tells both steps as events. */
 static int insert(struct creation *k, struct sl_err *err)
 {
     uint8_t random[NONCE_BYTES];
     char nonce[2 * NONCE_BYTES + 1];
+    int64_t now = env_now(k->s->env);
     const struct quote *q = &k->quote;
     env_random(k->s->env, random, sizeof random);
     hex_encode(random, sizeof random, nonce);
-    return db_exec(k->c, err, sql_add, "tttititiittitittittt", k->id, k->account_id, k->name,
-                   env_now(k->s->env), q->model, q->gpus, k->node, (int64_t)k->mask, k->slot, q->id,
+    return db_exec(k->c, err, sql_add, "tttititiittitittittti", k->id, k->account_id, k->name, now,
+                   q->model, q->gpus, k->node, (int64_t)k->mask, k->slot, q->id,
                    q->price_version_id, q->rate_micro, q->currency, q->horizon_s, q->image,
-                   k->volume_id, q->disk_gb, sl_buf_str(&k->command), sl_buf_str(&k->keys), nonce);
+                   k->volume_id, q->disk_gb, sl_buf_str(&k->command), sl_buf_str(&k->keys), nonce,
+                   sm_deadline_us(&lease_sm, LEASE_PLACED, now));
 }
 
 static int tell_node(struct db_c *c, struct server *s, const char *lease, const char *account,
@@ -221,8 +225,8 @@ static int create(struct creation *k, struct sl_err *err)
         wallet_hold(c, s, k->account_id, k->id, q->hold_micro, err) < 0)
         return -1;
     FAILPOINT("lease.after_hold");
-    if (sm_move(c, s, &lease_sm, "lease", "id", k->id, LEASE_PLACED, k->account_id, k->account_id,
-                "", err) < 0)
+    if (sm_moved(c, s, &lease_sm, k->id, LEASE_REQUESTED, LEASE_PLACED, k->account_id,
+                 k->account_id, "", err) < 0)
         return -1;
     return tell_node(c, s, k->id, k->account_id, k->node, 1, err);
 }

@@ -131,27 +131,24 @@ struct heads {
     char prev_hash[SHA256_HEX];
 };
 
+static const char sql_heads[] =
+    "SELECT g.seq, g.t_us, a.account_seq, a.hash FROM txn g LEFT JOIN txn a ON a.account_id = ?1 "
+    "AND a.account_seq = (SELECT MAX(account_seq) FROM txn WHERE account_id = ?1) "
+    "WHERE g.seq = (SELECT MAX(seq) FROM txn)";
+
 static int heads_get(struct db_c *c, const char *account_id, struct heads *h, struct sl_err *err)
 {
     struct db_q q;
     *h = (struct heads){.prev_hash = BILL_GENESIS};
-    int rc = db_row(c, &q, err, "SELECT seq, t_us FROM txn ORDER BY seq DESC LIMIT 1", "");
-    if (rc < 0)
-        return -1;
+    int rc = db_row(c, &q, err, sql_heads, "t", account_id);
     if (rc > 0) {
         h->seq = db_int(&q, 0);
         h->last_us = db_int(&q, 1);
-        db_done(&q);
+        h->account_seq = db_int(&q, 2);
+        if (h->account_seq)
+            snprintf(h->prev_hash, sizeof h->prev_hash, "%s", db_text(&q, 3));
     }
-    rc = db_row(c, &q, err,
-                "SELECT account_seq, hash FROM txn WHERE account_id = ?1 "
-                "ORDER BY account_seq DESC LIMIT 1",
-                "t", account_id);
-    if (rc > 0) {
-        h->account_seq = db_int(&q, 0);
-        snprintf(h->prev_hash, sizeof h->prev_hash, "%s", db_text(&q, 1));
-        db_done(&q);
-    }
+    db_done(&q);
     return rc < 0 ? -1 : 0;
 }
 

@@ -67,57 +67,72 @@ void lifecycle_check(void)
     SL_ASSERT(!sm_allowed(&node_sm, NODE_LEASED, NODE_AVAILABLE));
 }
 
-static int read_state(struct db_c *c, const struct sm *sm, const char *table,
-                      const char *key_column, const char *id, int *ret, struct sl_err *err)
+/* The statements of each noun, as constants: the store finds a prepared one by its text's address.
+ */
+static const struct sm_sql {
+    const struct sm *sm;
+    const char *table, *key_column, *read, *move;
+} sm_sql[] = {
+    {&lease_sm, "lease", "id", "SELECT state FROM lease WHERE id = ?1",
+     "UPDATE lease SET state = ?2, state_since_us = ?3, deadline_us = ?4 WHERE id = ?1"},
+    {&node_sm, "node", "name", "SELECT state FROM node WHERE name = ?1",
+     "UPDATE node SET state = ?2, state_since_us = ?3 WHERE name = ?1"},
+    {&volume_sm, "volume", "id", "SELECT state FROM volume WHERE id = ?1",
+     "UPDATE volume SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
+    {&image_sm, "image", "id", "SELECT state FROM image WHERE id = ?1",
+     "UPDATE image SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
+    {&operation_sm, "operation", "id", "SELECT state FROM operation WHERE id = ?1",
+     "UPDATE operation SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
+};
+
+static const struct sm_sql *sql_of(const struct sm *sm)
 {
-    char sql[128];
+    size_t i = 0;
+    while (i < SL_COUNT(sm_sql) && sm_sql[i].sm != sm)
+        i++;
+    SL_ASSERT(i < SL_COUNT(sm_sql));
+    return &sm_sql[i];
+}
+
+static int read_state(struct db_c *c, const struct sm_sql *k, const char *id, int *ret,
+                      struct sl_err *err)
+{
     struct db_q q;
-    (void)snprintf(sql, sizeof sql, "SELECT state FROM %s WHERE %s = ?1", table, key_column);
-    int rc = db_row(c, &q, err, sql, "t", id);
+    int rc = db_row(c, &q, err, k->read, "t", id);
     if (rc > 0)
-        *ret = sm_by_name(sm, db_text(&q, 0));
+        *ret = sm_by_name(k->sm, db_text(&q, 0));
     db_done(&q);
     if (rc < 0)
         return -1;
     if (rc == 0)
-        return sl_fail(err, SL_NOT_FOUND, "no %s %s exists; list them to see their ids", sm->noun,
-                       id);
+        return sl_fail(err, SL_NOT_FOUND, "no %s %s exists; list them to see their ids",
+                       k->sm->noun, id);
     SL_ASSERT(*ret >= 0);
     return 0;
 }
 
-int sm_move(struct db_c *c, struct server *s, const struct sm *sm, const char *table,
-            const char *key_column, const char *id, int to, const char *account_id,
-            const char *actor, const char *reason, struct sl_err *err)
+static int allowed(const struct sm *sm, int from, int to, struct sl_err *err)
 {
-    int from = -1;
-    if (read_state(c, sm, table, key_column, id, &from, err) < 0)
-        return -1;
-    const struct sm_state *t = &sm->states[to];
-    if (!sm_allowed(sm, from, to))
-        return sl_fail_at(
-            err, SL_CONFLICT, "state",
-            "the %s is %s, from which it cannot become %s; look at it again and retry", sm->noun,
-            sm->states[from].name, t->name);
-    char sql[192], type[48];
-    int64_t now = env_now(s->env);
-    int rc;
-    if (sm == &lease_sm) {
-        (void)snprintf(sql, sizeof sql,
-                       "UPDATE %s SET state = ?2, state_since_us = ?3, deadline_us = ?4 "
-                       "WHERE %s = ?1",
-                       table, key_column);
-        rc = db_exec(c, err, sql, "ttii", id, t->name, now,
-                     t->deadline_s ? now + t->deadline_s * SL_SEC : (int64_t)0);
-    } else {
-        (void)snprintf(sql, sizeof sql,
-                       "UPDATE %s SET state = ?2, state_since_us = ?3 WHERE %s = ?1", table,
-                       key_column);
-        rc = db_exec(c, err, sql, "tti", id, t->name, now);
-    }
-    if (rc < 0)
-        return -1;
-    (void)snprintf(type, sizeof type, "%s.%s", sm->noun, t->name);
+    if (sm_allowed(sm, from, to))
+        return 0;
+    return sl_fail_at(err, SL_CONFLICT, "state",
+                      "the %s is %s, from which it cannot become %s; look at it again and retry",
+                      sm->noun, sm->states[from].name, sm->states[to].name);
+}
+
+int64_t sm_deadline_us(const struct sm *sm, int state, int64_t now)
+{
+    int64_t s = sm->states[state].deadline_s;
+    return s ? now + s * SL_SEC : 0;
+}
+
+int sm_moved(struct db_c *c, struct server *s, const struct sm *sm, const char *id, int from,
+             int to, const char *account_id, const char *actor, const char *reason,
+             struct sl_err *err)
+{
+    char type[48];
+    SL_ASSERT(sm_allowed(sm, from, to));
+    (void)snprintf(type, sizeof type, "%s.%s", sm->noun, sm->states[to].name);
     SL_AUTO_BUF struct sl_buf b = SL_BUF(4096);
     struct jw w = {&b};
     jw_object(&w, NULL);
@@ -126,4 +141,31 @@ int sm_move(struct db_c *c, struct server *s, const struct sm *sm, const char *t
         jw_str(&w, "reason", reason);
     jw_end(&w);
     return event_add(c, s, account_id, sm->noun, id, type, actor, sl_buf_str(&b), err);
+}
+
+int sm_move_from(struct db_c *c, struct server *s, const struct sm *sm, const char *id, int from,
+                 int to, const char *account_id, const char *actor, const char *reason,
+                 struct sl_err *err)
+{
+    const struct sm_sql *k = sql_of(sm);
+    const char *name = sm->states[to].name;
+    int64_t now = env_now(s->env);
+    if (allowed(sm, from, to, err) < 0)
+        return -1;
+    int rc = sm == &lease_sm
+                 ? db_exec(c, err, k->move, "ttii", id, name, now, sm_deadline_us(sm, to, now))
+                 : db_exec(c, err, k->move, "tti", id, name, now);
+    return rc < 0 ? -1 : sm_moved(c, s, sm, id, from, to, account_id, actor, reason, err);
+}
+
+int sm_move(struct db_c *c, struct server *s, const struct sm *sm, const char *table,
+            const char *key_column, const char *id, int to, const char *account_id,
+            const char *actor, const char *reason, struct sl_err *err)
+{
+    const struct sm_sql *k = sql_of(sm);
+    int from = -1;
+    SL_ASSERT(sl_streq(table, k->table) && sl_streq(key_column, k->key_column));
+    if (read_state(c, k, id, &from, err) < 0)
+        return -1;
+    return sm_move_from(c, s, sm, id, from, to, account_id, actor, reason, err);
 }

@@ -65,4 +65,15 @@ void lifecycle_check(void);
 int sm_move(struct db_c *c, struct server *s, const struct sm *sm, const char *table,
             const char *key_column, const char *id, int to, const char *account_id,
             const char *actor, const char *reason, struct sl_err *err);
+/* The same for a caller that has just read, in this transaction, that the row is in `from`. */
+int sm_move_from(struct db_c *c, struct server *s, const struct sm *sm, const char *id, int from,
+                 int to, const char *account_id, const char *actor, const char *reason,
+                 struct sl_err *err);
+/* Adds the event alone, for a row that was inserted in state `to` (with sm_deadline_us) and passed
+ * through `from` on its way; aborts when the table has no such move. */
+int sm_moved(struct db_c *c, struct server *s, const struct sm *sm, const char *id, int from,
+             int to, const char *account_id, const char *actor, const char *reason,
+             struct sl_err *err);
+/* When a row that enters `state` now is overdue; 0 = never. */
+int64_t sm_deadline_us(const struct sm *sm, int state, int64_t now);
 #endif

@@ -12,18 +12,19 @@ static const char sql_get[] =
     "memory_bytes, card_memory_bytes, failed_starts, seen_us, created_us, free_mask, leased_mask, "
     "sanitize_mask, emulated, facts, reason FROM node WHERE name = ?1";
 static const char sql_engine[] = "SELECT name, addr, engine FROM node WHERE name = ?1";
-static const char sql_masks[] =
-    "SELECT state, free_mask, leased_mask, sanitize_mask FROM node WHERE name = ?1";
+static const char sql_state[] = "SELECT state FROM node WHERE name = ?1";
+#define RETURNING_MASKS "RETURNING state, leased_mask, sanitize_mask"
 static const char sql_take[] =
     "UPDATE node SET free_mask = free_mask & ~?2, leased_mask = leased_mask | ?2, "
     "free_cards = free_cards - ?3, account_id = ?4 "
-    "WHERE name = ?1 AND (free_mask & ?2) = ?2 AND (account_id IS NULL OR account_id = ?4)";
+    "WHERE name = ?1 AND (free_mask & ?2) = ?2 AND (account_id IS NULL OR account_id = "
+    "?4) " RETURNING_MASKS;
 static const char sql_give_back[] =
     "UPDATE node SET leased_mask = leased_mask & ~?2, sanitize_mask = sanitize_mask | ?2 "
-    "WHERE name = ?1 AND (leased_mask & ?2) = ?2";
+    "WHERE name = ?1 AND (leased_mask & ?2) = ?2 " RETURNING_MASKS;
 static const char sql_cleaned[] =
     "UPDATE node SET sanitize_mask = sanitize_mask & ~?2, free_mask = free_mask | ?2, "
-    "free_cards = free_cards + ?3 WHERE name = ?1 AND (sanitize_mask & ?2) = ?2";
+    "free_cards = free_cards + ?3 WHERE name = ?1 AND (sanitize_mask & ?2) = ?2 " RETURNING_MASKS;
 static const char sql_unowned[] = "UPDATE node SET account_id = NULL WHERE name = ?1";
 static const char sql_reason[] = "UPDATE node SET reason = ?2 WHERE name = ?1";
 static const char sql_failed[] =
@@ -99,71 +100,67 @@ static int move(struct db_c *c, struct server *s, const char *name, int to, cons
     return sm_move(c, s, &node_sm, "node", "name", name, to, "", "system", reason, err);
 }
 
-/* The state that the masks imply, and no account when nothing of one is left. */
-static int settle(struct db_c *c, struct server *s, const char *name, const char *reason,
-                  struct sl_err *err)
+/* The state that the masks imply, and no account when nothing of one is left. q: the answer rc of
+ * the statement that changed the masks (RETURNING_MASKS). */
+static int settle(struct db_c *c, struct server *s, struct db_q *q, int rc, const char *name,
+                  const char *reason, struct sl_err *err)
 {
-    struct db_q q;
-    int rc = db_row(c, &q, err, sql_masks, "t", name);
-    SL_ASSERT(rc != 0);
+    int state = -1;
+    int64_t leased = 0, dirty = 0;
+    if (rc > 0) {
+        state = sm_by_name(&node_sm, db_text(q, 0));
+        leased = db_int(q, 1);
+        dirty = db_int(q, 2);
+    }
+    db_done(q);
     if (rc < 0)
         return -1;
-    int state = sm_by_name(&node_sm, db_text(&q, 0));
-    int64_t leased = db_int(&q, 2), dirty = db_int(&q, 3);
-    db_done(&q);
+    if (rc == 0)
+        return sl_fail(err, SL_CONFLICT,
+                       "the cards of node %s are not in the expected state; look at it again",
+                       name);
+    FAILPOINT("node.masks");
     if (!leased && !dirty && db_exec(c, err, sql_unowned, "t", name) < 0)
         return -1;
     if (state != NODE_AVAILABLE && state != NODE_LEASED && state != NODE_SANITIZING)
         return 0; /* draining, quarantined: an operator decides what comes next */
     int want = leased ? NODE_LEASED : dirty ? NODE_SANITIZING : NODE_AVAILABLE;
-    return want == state ? 0 : move(c, s, name, want, reason, err);
-}
-
-static int masks(struct db_c *c, struct server *s, const char *name, int64_t changed,
-                 const char *reason, struct sl_err *err)
-{
-    if (changed != 1)
-        return sl_fail(err, SL_CONFLICT,
-                       "the cards of node %s are not in the expected state; look at it again",
-                       name);
-    FAILPOINT("node.masks");
-    return settle(c, s, name, reason, err);
+    return want == state
+               ? 0
+               : sm_move_from(c, s, &node_sm, name, state, want, "", "system", reason, err);
 }
 
 int node_take(struct db_c *c, struct server *s, const char *name, const char *account_id,
               uint64_t mask, struct sl_err *err)
 {
-    int64_t n = 0;
-    if (db_exec_n(c, &n, err, sql_take, "tiit", name, (int64_t)mask,
-                  (int64_t)__builtin_popcountll(mask), account_id) < 0)
-        return -1;
-    return masks(c, s, name, n, "", err);
+    struct db_q q;
+    int rc = db_row(c, &q, err, sql_take, "tiit", name, (int64_t)mask,
+                    (int64_t)__builtin_popcountll(mask), account_id);
+    return settle(c, s, &q, rc, name, "", err);
 }
 
 int node_give_back(struct db_c *c, struct server *s, const char *name, uint64_t mask,
                    const char *reason, struct sl_err *err)
 {
-    int64_t n = 0;
-    if (db_exec_n(c, &n, err, sql_give_back, "ti", name, (int64_t)mask) < 0)
-        return -1;
-    return masks(c, s, name, n, reason, err);
+    struct db_q q;
+    int rc = db_row(c, &q, err, sql_give_back, "ti", name, (int64_t)mask);
+    return settle(c, s, &q, rc, name, reason, err);
 }
 
 int node_cleaned(struct db_c *c, struct server *s, const char *name, uint64_t mask,
                  struct sl_err *err)
 {
-    int64_t n = 0;
-    if (db_exec_n(c, &n, err, sql_cleaned, "tii", name, (int64_t)mask,
-                  (int64_t)__builtin_popcountll(mask)) < 0)
-        return -1;
-    return masks(c, s, name, n, "", err);
+    struct db_q q;
+    int rc = db_row(c, &q, err, sql_cleaned, "tii", name, (int64_t)mask,
+                    (int64_t)__builtin_popcountll(mask));
+    return settle(c, s, &q, rc, name, "", err);
 }
 
 int node_quarantine(struct db_c *c, struct server *s, const char *name, const char *reason,
                     struct sl_err *err)
 {
     struct db_q q;
-    int state = -1, rc = db_row(c, &q, err, sql_masks, "t", name);
+    int state = -1, rc = db_row(c, &q, err, sql_state, "t", name);
     if (rc > 0)
         state = sm_by_name(&node_sm, db_text(&q, 0));
     db_done(&q);
@@ -244,7 +241,7 @@ int node_enrol(struct db_c *c, struct server *s, const char *name, const char *a
         return -1;
     if (changed == 0) {
         struct db_q q;
-        int rc = db_row(c, &q, err, sql_masks, "t", name);
+        int rc = db_row(c, &q, err, sql_state, "t", name);
         bool retired = rc > 0 && sl_streq(db_text(&q, 0), "retired");
         db_done(&q);
         if (rc < 0)

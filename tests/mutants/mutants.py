@@ -39,8 +39,8 @@ MUTANTS = [
     ("quota-is-one-too-many", "src/server/quota.c", "if (more <= 0 || used + more <= max)", "if (more <= 0 || used + more <= max + 1)", LEASE),
     # ---- placement ----
     ("spread-instead-of-pack", "src/server/placement.c", "return a->stranded < b->stranded;", "return a->stranded > b->stranded;", LEASE),
-    ("card-is-leased-twice", "src/server/node.c", "\"WHERE name = ?1 AND (free_mask & ?2) = ?2 AND (account_id IS NULL OR account_id = ?4)\";",
-     "\"WHERE name = ?1 AND ?2 = ?2 AND (account_id IS NULL OR account_id = ?4)\";", LEASE),
+    ("card-is-leased-twice", "src/server/node.c", "\"WHERE name = ?1 AND (free_mask & ?2) = ?2 AND (account_id IS NULL OR account_id = \"",
+     "\"WHERE name = ?1 AND ?2 = ?2 AND (account_id IS NULL OR account_id = \"", LEASE),
     ("worst-connected-cards", "src/server/placement.c", "if (best->mask && p.inside > best->inside)", "if (best->mask && p.inside < best->inside)", LEASE),
     # ---- the container's configuration ----
     ("devices-are-open", "src/agent/bundle.c", "device_rule(w, false, -1, -1, \"rwm\");", "device_rule(w, true, -1, -1, \"rwm\");", BUNDLE),
