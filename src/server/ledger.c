@@ -164,6 +164,28 @@ static int txn_insert(struct db_c *c, const struct bill_txn *t, const struct hea
                    t->currency, t->t_us, h->prev_hash, hash);
 }
 
+/* Most transactions have two entries; those go in one statement. */
+static int entries_insert(struct db_c *c, const char *txn, const struct posting *p, int n,
+                          const char *currency, struct sl_err *err)
+{
+    char a[LEDGER_ID], b[LEDGER_ID];
+    if (n == 2)
+        return db_exec(c, err,
+                       "INSERT INTO entry(txn_id, idx, ledger_account_id, amount_micro) "
+                       "VALUES(?1, 0, ?2, ?3), (?1, 1, ?4, ?5)",
+                       "ttiti", txn, ledger_id(p[0].account_id, p[0].kind, currency, a),
+                       p[0].amount_micro, ledger_id(p[1].account_id, p[1].kind, currency, b),
+                       p[1].amount_micro);
+    for (int i = 0; i < n; i++)
+        if (db_exec(c, err,
+                    "INSERT INTO entry(txn_id, idx, ledger_account_id, amount_micro) "
+                    "VALUES(?1, ?2, ?3, ?4)",
+                    "titi", txn, (int64_t)i, ledger_id(p[i].account_id, p[i].kind, currency, a),
+                    p[i].amount_micro) < 0)
+            return -1;
+    return 0;
+}
+
 int ledger_post(struct db_c *c, struct server *s, const char *kind, const char *ref,
                 const char *account_id, const char *memo, const char *currency,
                 const struct posting *postings, int n, char ret_txn[ID_TEXT], struct sl_err *err)
@@ -197,16 +219,12 @@ int ledger_post(struct db_c *c, struct server *s, const char *kind, const char *
     if (txn_insert(c, &t, &h, err) < 0)
         return -1;
     for (int i = 0; i < m; i++) {
-        char lac[LEDGER_ID];
         SL_ASSERT(ledger_kind_is_house(p[i].kind) || sl_streq(p[i].account_id, account_id));
-        if (balance_add(c, &p[i], currency, err) < 0 ||
-            db_exec(c, err,
-                    "INSERT INTO entry(txn_id, idx, ledger_account_id, amount_micro) "
-                    "VALUES(?1, ?2, ?3, ?4)",
-                    "titi", id, (int64_t)i, ledger_id(p[i].account_id, p[i].kind, currency, lac),
-                    p[i].amount_micro) < 0)
+        if (balance_add(c, &p[i], currency, err) < 0)
             return -1;
     }
+    if (entries_insert(c, id, p, m, currency, err) < 0)
+        return -1;
     if (ret_txn)
         snprintf(ret_txn, ID_TEXT, "%s", id);
     return 0;

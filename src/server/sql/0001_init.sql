@@ -145,8 +145,9 @@ CREATE TABLE operation (
   error TEXT NOT NULL DEFAULT '', created_us BIGINT NOT NULL);
 CREATE INDEX operation_due ON operation(state, next_us);
 CREATE INDEX operation_ref ON operation(ref, id);
+-- seq is the key; nothing looks an event up by its id (random, id.h), so the id has no index.
 CREATE TABLE event (
-  seq BIGINT PRIMARY KEY, id TEXT NOT NULL UNIQUE, account_id TEXT NOT NULL, noun TEXT NOT NULL, ref TEXT NOT NULL, type TEXT NOT NULL,
+  seq BIGINT PRIMARY KEY, id TEXT NOT NULL, account_id TEXT NOT NULL, noun TEXT NOT NULL, ref TEXT NOT NULL, type TEXT NOT NULL,
   actor TEXT NOT NULL, data TEXT NOT NULL, t_us BIGINT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE INDEX event_account ON event(account_id, seq);
 CREATE INDEX event_ref ON event(ref, seq) WHERE noun = 'lease';
