@@ -327,7 +327,7 @@ port() {
         echo "\$ starport check --arch gfx90a,gfx942 $to"
         "$BUILD/starport" check --arch gfx90a,gfx942 -I "$to/include" "$to"
     else
-        echo "clang-19, lld-19, clang-tools-19, libamdhip64-dev and rocm-device-libs are not installed: not compiled for gfx942"
+        echo "clang-19, lld-19, clang-tools-19, llvm-19, libamdhip64-dev and rocm-device-libs are not installed: not compiled for gfx942"
     fi
     echo "\$ starport verify $from/src/*.cu        (as it stands)"
     out=$("$BUILD/starport" verify -I "$from/include" "$from"/src/*.cu) || rc=$?

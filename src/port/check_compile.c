@@ -51,10 +51,11 @@ static int device_libs_link(const struct check *c, struct sl_err *err)
 
 static int missing(struct sl_err *err, const char *what)
 {
-    return sl_fail(err, SL_UNAVAILABLE,
-                   "%s is not installed; on Debian: apt install clang-19 lld-19 clang-tools-19 "
-                   "libamdhip64-dev rocm-device-libs (or give --rocm-path)",
-                   what);
+    return sl_fail(
+        err, SL_UNAVAILABLE,
+        "%s is not installed; on Debian: apt install clang-19 lld-19 clang-tools-19 llvm-19 "
+        "libamdhip64-dev rocm-device-libs (or give --rocm-path)",
+        what);
 }
 
 int check_tools(struct check *c, struct sl_err *err)

@@ -88,9 +88,16 @@ class Server:
         for d in (self.dir, self.spool, os.path.join(self.dir, "data")):
             os.makedirs(d, exist_ok=True)
             os.chmod(d, 0o755)
+        # The tree may lie where only root can go (a clone in /root): what the daemon reads is copied out of it.
+        shutil.copytree(os.path.join(ROOT, "prices"), os.path.join(self.dir, "prices"), dirs_exist_ok=True)
+        if os.getuid() == 0 and not os.path.exists(os.path.join(self.dir, "starleased")):
+            shutil.copy2(self.bin, os.path.join(self.dir, "starleased"))
+        if os.getuid() == 0:
+            self.bin = os.path.join(self.dir, "starleased")
+        prices = os.path.join(self.dir, "prices/")
         sections = {"server": {"listen": f"127.0.0.1:{self.port}", "data_dir": os.path.join(self.dir, "data")},
                     "mail": {"spool": self.spool},
-                    "prices": {"files": os.path.join(ROOT, "prices/seed.csv"), "models": os.path.join(ROOT, "prices/models.csv"), "notice": "0"}}
+                    "prices": {"files": prices + "seed.csv", "models": prices + "models.csv", "notice": "0"}}
         for name, keys in (conf or {}).items():
             sections.setdefault(name, {}).update(keys)
         with open(self.conf_path, "w") as f:
