@@ -248,7 +248,8 @@ void pass_half2(struct pass *p, size_t i)
         !sl_map_get(&p->half2s, lex_text(l, i), l->v[i].n))
         return;
     size_t open = lex_prev_code(l, i), angle = open == SIZE_MAX ? open : lex_prev_code(l, open);
-    if (angle != SIZE_MAX && lex_punct(l, open, '(') && lex_punct(l, angle, '>'))
+    /* by the byte: in a broken #include the bracket is the end of a header's name */
+    if (angle != SIZE_MAX && lex_punct(l, open, '(') && p->s->p[tok_end(l, angle) - 1] == '>')
         return; /* already inside a cast */
     static const char cast[] = "reinterpret_cast<half&>(";
     source_edit(p->s, l->v[i].at, 0, cast, strlen(cast), EDIT_NAME);
