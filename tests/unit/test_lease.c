@@ -267,6 +267,16 @@ static void a_silent_host_is_billed_to_its_last_heartbeat(void **state)
     assert_int_equal(cost_of(id), money_charge(2200000, 60));
 }
 
+static void a_stop_during_silence_bills_to_the_last_heartbeat(void **state)
+{
+    const char *id = lease_of(0, 1);
+    must(world_report(&w, id, 1, "ready", NULL, &err));
+    run_until(id, 60, 10);
+    world_pass(&w, 40); /* more than two heartbeats, too short for the ticker to act */
+    must(act(id, do_stop));
+    assert_int_equal(cost_of(id), money_charge(2200000, 60));
+}
+
 static void funds_that_end_stop_the_lease_and_keep_its_disk(void **state)
 {
     world_close(&w);
@@ -668,6 +678,7 @@ int main(void)
         T(a_failed_start_costs_nothing_and_gives_the_funds_back),
         T(three_failed_starts_quarantine_the_node),
         T(a_silent_host_is_billed_to_its_last_heartbeat),
+        T(a_stop_during_silence_bills_to_the_last_heartbeat),
         T(funds_that_end_stop_the_lease_and_keep_its_disk),
         T(the_ticker_alone_stops_at_the_end_of_funds),
         T(the_agent_hears_of_the_end_of_funds_at_once),
