@@ -94,7 +94,7 @@ struct lists {
 
 static int fill(const struct translate_args *a, struct lists *l, struct run_options *o)
 {
-    *o = (struct run_options){.out = a->out,
+    *o = (struct run_options){.out = a->out && !sl_streq(a->out, "-") ? a->out : NULL,
                               .out_dir = a->out_dir,
                               .inplace = a->inplace,
                               .no_backup = a->no_backup,

@@ -175,6 +175,12 @@ def reports():
         t.ok(out == want == twice, f"{number}: {name}; a second run changes nothing", f"{out!r}\n{twice!r}")
 
 
+def dash():
+    path = put("dash/a.cu", "void f() { cudaFree(0); }\n")
+    plain, named = run("translate", path)[1], run("translate", "-o", "-", path)[1]
+    t.ok(named == plain != b"" and not os.path.exists(os.path.join(work, "-")), "--output - is standard output, not a file of that name", named)
+
+
 def refused(name, args, rc_want, *words):
     rc, out, err = run(*args)
     t.ok(rc == rc_want and out == b"" and err.count("\n") == 1 and all(w in err for w in words), name, f"rc {rc}\n{err}{out!r}")
@@ -252,7 +258,7 @@ def api():
     t.ok(rc == 0 and "hipMemcpyToSymbol" in text and "HIP_SYMBOL" in text and "HIP since" in text, "api explains targets, versions and argument rules", text)
 
 
-for step in (golden, trees, hipify, reports, bad_input, hostile, links, api):
+for step in (golden, trees, hipify, reports, dash, bad_input, hostile, links, api):
     t.run(f"{step.__name__} runs", step)
 shutil.rmtree(work)
 t.done()
