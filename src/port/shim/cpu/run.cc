@@ -686,7 +686,9 @@ static void callers(const ucontext_t *u, char *text, size_t size)
 
 static void on_limit(int, siginfo_t *, void *context)
 {
-    if (!self) /* the clock may hit a thread that only waits: ask one that runs a block */
+    /* The clock may hit a thread that only waits (the launching thread too waits, when a helper took
+     * the block): ask one that runs a block. */
+    if (!self || !self->inside)
         for (worker *w : the_pool->workers)
             if (w->inside) {
                 pthread_kill(w->thread, SIGALRM);
