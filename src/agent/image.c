@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum { MKFS_LIMIT_S = 3600, FACTS_MAX = 4096 };
+enum { FACTS_MAX = 4096 };
 
 struct import {
     const struct agent *a;
@@ -103,15 +103,6 @@ static int unpack_source(struct import *m, struct sl_err *err)
     return oci_unpack(fd, &m->u, m->digest, err);
 }
 
-static int make_erofs(struct import *m, const char *root, const char *file, struct sl_err *err)
-{
-    /* fixed time and UUID: the same image gives the same file */
-    const char *argv[] = {
-        "mkfs.erofs", "-zlz4", "-T0", "-U", "00000000-0000-0000-0000-000000000000",
-        "--quiet",    file,    root,  NULL};
-    return proc_run(&(struct proc){.argv = argv, .timeout_s = MKFS_LIMIT_S}, err);
-}
-
 static void facts_write(struct jw *w, const char *name, const char *digest, int64_t size_bytes,
                         int64_t files)
 {
@@ -157,7 +148,7 @@ static int import_run(struct import *m, struct sl_buf *out, struct sl_err *err)
     FAILPOINT("agent.image_unpacked");
     (void)tell(m, &m->u);
     agent_path(file, "%s/image.erofs", m->temp);
-    if (make_erofs(m, root, file, err) < 0)
+    if (erofs_make(&m->u, root, file, err) < 0)
         return -1;
     return publish(m, file, out, err);
 }
@@ -205,6 +196,7 @@ int image_import(const struct agent *a, const struct image_import *in, struct sl
     agent_path(m.temp, "%s/images/tmp-%s", a->state_dir, in->name);
     int rc = import_run(&m, out, err);
     temp_remove(&m);
+    unpack_free(&m.u);
     return rc;
 }
 

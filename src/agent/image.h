@@ -25,6 +25,10 @@ int image_list(const struct agent *a, struct sl_buf *out, struct sl_err *err);
 /* SL_CONFLICT while a lease uses it; an absent one is fine. */
 int image_remove(const struct agent *a, const char *name, struct sl_err *err);
 
+/* image_erofs.c: an EROFS file of the folder `root`, the same bytes for the same content; no
+ * extended attributes. `u` tells which of its files are mostly holes. */
+int erofs_make(const struct unpack *u, const char *root, const char *file, struct sl_err *err);
+
 /* OCI layout (oci.c). `layout`: its folder, open. ret_digest: of the manifest, "sha256:...". */
 bool oci_is_layout(int layout);
 int oci_unpack(int layout, struct unpack *u, char ret_digest[80], struct sl_err *err);

@@ -301,3 +301,29 @@ int open_beneath(const char *root, const char *rel, int flags, mode_t mode)
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     return (int)syscall(SYS_openat2, dir, rel, &how, sizeof how);
 }
+
+int mounts_apart(int (*fn)(void *arg, struct sl_err *err), void *arg, struct sl_err *err)
+{
+    int fds[2];
+    struct sl_err e = {0};
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return sl_fail_errno(err, errno, "pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int rc = mount_private(&e) < 0 || fn(arg, &e) < 0;
+        (void)!write(fds[1], &e, sizeof e);
+        _exit(rc);
+    }
+    close(fds[1]);
+    ssize_t n = pid < 0 ? -1 : read(fds[0], &e, sizeof e);
+    close(fds[0]);
+    int status = 1;
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    if (n != (ssize_t)sizeof e)
+        return sl_fail(err, SL_INTERNAL, "work on the image was interrupted; try again");
+    if (status)
+        *err = e;
+    return status ? -1 : 0;
+}

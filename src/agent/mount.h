@@ -25,6 +25,9 @@ enum { LOOP_TEXT = 32 };
  * mount of a hybrid host, which crun 1.8 refuses. */
 int mount_private(struct sl_err *err);
 
+/* Runs fn in a child with a mount namespace of its own: whatever it mounts is gone afterwards. */
+int mounts_apart(int (*fn)(void *arg, struct sl_err *err), void *arg, struct sl_err *err);
+
 /* A user namespace that maps 0..range-1 to uid_base.. (users and groups). Caller closes *ret_fd. */
 int userns_open(uid_t uid_base, unsigned range, int *ret_fd, struct sl_err *err);
 

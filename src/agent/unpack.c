@@ -12,7 +12,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { READ_BYTES = 256 * 1024, TELL_BYTES = 8 << 20, ID_MAX = 65535, REMOVE_DEPTH = 512 };
+enum {
+    READ_BYTES = 256 * 1024,
+    TELL_BYTES = 8 << 20,
+    TELL_FILES = 5000,
+    ID_MAX = 65535,
+    REMOVE_DEPTH = 512,
+    PAGE = 4096, /* what is all zeros becomes a hole */
+};
 
 struct source {
     struct unpack *u;
@@ -76,7 +83,7 @@ static int clean_name(const struct unpack *u, const char *raw, char out[PATH_MAX
     return 0;
 }
 
-static int open_inside(int root, const char *rel, int flags)
+int unpack_open(int root, const char *rel, int flags)
 {
     struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -91,7 +98,7 @@ static int parent_of(struct unpack *u, const char *name, bool make, const char *
     const char *slash = strrchr(name, '/');
     *ret_last = slash ? slash + 1 : name;
     snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - name) : 0, name);
-    int fd = open_inside(u->root, dir, O_PATH | O_DIRECTORY);
+    int fd = unpack_open(u->root, dir, O_PATH | O_DIRECTORY);
     if (fd < 0 && errno == ENOENT && make) {
         const char *last;
         SL_AUTO_CLOSE int up = parent_of(u, dir, true, &last, err);
@@ -99,7 +106,7 @@ static int parent_of(struct unpack *u, const char *name, bool make, const char *
             return -1;
         if (mkdirat(up, last, 0755) < 0 && errno != EEXIST)
             return sl_fail_errno(err, errno, "make %s", dir);
-        fd = open_inside(u->root, dir, O_PATH | O_DIRECTORY);
+        fd = unpack_open(u->root, dir, O_PATH | O_DIRECTORY);
     }
     if (fd < 0)
         return bad(err, name,
@@ -167,9 +174,10 @@ static int whiteout(int parent, const char *name, const char *last, struct sl_er
 
 static int tell(struct unpack *u, struct sl_err *err)
 {
-    if (!u->progress || u->bytes - u->told < TELL_BYTES)
+    if (!u->progress || (u->bytes - u->told < TELL_BYTES && u->files - u->told_files < TELL_FILES))
         return 0;
     u->told = u->bytes;
+    u->told_files = u->files;
     return u->progress(u->progress_arg, u)
                ? sl_fail(err, SL_UNAVAILABLE, "the one who asked for the import is gone")
                : 0;
@@ -184,12 +192,44 @@ static int count_bytes(struct unpack *u, int64_t n, struct sl_err *err)
     return 0;
 }
 
-static int check_ratio(const struct unpack *u, int64_t written, struct sl_err *err)
+/* Holes cost nothing, so only what takes room on the disk counts. */
+static int check_ratio(const struct unpack *u, struct sl_err *err)
 {
-    if (written > u->limits.ratio_after && written / u->limits.ratio > u->packed)
+    if (u->stored > u->limits.ratio_after && u->stored / u->limits.ratio > u->packed)
         return sl_fail_at(err, SL_INVALID, "path",
                           "image: unpacks to over %lld times its size; refused as a bomb",
                           (long long)u->limits.ratio);
+    return 0;
+}
+
+static bool zeros(const char *p, size_t n)
+{
+    return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+/* Writes [p, p + n) at `at`, leaving holes for pages of zeros: a 20 GiB disk image that is empty
+ * arrives in a layer as 20 GiB of zeros. */
+static int write_sparse(struct unpack *u, int fd, const char *p, size_t n, int64_t at)
+{
+    while (n) {
+        size_t run = 0;
+        bool hole = false;
+        while (run < n) {
+            size_t page = PAGE - (size_t)((at + (int64_t)run) % PAGE);
+            page = page < n - run ? page : n - run;
+            bool z = zeros(p + run, page);
+            if (run && z != hole)
+                break;
+            hole = z;
+            run += page;
+        }
+        if (!hole) {
+            if (lseek(fd, at, SEEK_SET) < 0 || write_all(fd, p, run) < 0)
+                return -1;
+            u->stored += (int64_t)run;
+        }
+        p += run, n -= run, at += (int64_t)run;
+    }
     return 0;
 }
 
@@ -199,7 +239,7 @@ static int write_data(struct unpack *u, struct archive *ar, int fd, int64_t size
     const void *p;
     size_t n;
     la_int64_t at;
-    int64_t before = u->bytes, end = 0;
+    int64_t before = u->bytes, stored = u->stored, end = 0;
     if (size < 0 || size > u->limits.bytes - before)
         return sl_fail_at(err, SL_INVALID, "path", "image: unpacks to over %lld bytes",
                           (long long)u->limits.bytes);
@@ -211,18 +251,18 @@ static int write_data(struct unpack *u, struct archive *ar, int fd, int64_t size
             return bad(err, name, "is damaged in the archive");
         if (at < end || at + (int64_t)n > size)
             return bad(err, name, "is longer than its header says");
-        if (n && lseek(fd, at, SEEK_SET) < 0)
-            return sl_fail_errno(err, errno, "write %s", name);
-        if (write_all(fd, p, n) < 0)
+        if (write_sparse(u, fd, p, n, at) < 0)
             return sl_fail_errno(err, errno, "write an image file");
         end = at + (int64_t)n;
         u->bytes = before + end;
-        if (check_ratio(u, u->bytes, err) < 0 || tell(u, err) < 0)
+        if (check_ratio(u, err) < 0 || tell(u, err) < 0)
             return -1;
     }
     u->bytes = before;
     if (ftruncate(fd, size) < 0)
         return sl_fail_errno(err, errno, "size an image file");
+    if (size - (u->stored - stored) >= UNPACK_HOLEY && u->holey_n < UNPACK_HOLEY_MAX)
+        u->holey[u->holey_n++] = sl_strdup(name);
     return count_bytes(u, size, err);
 }
 
@@ -333,6 +373,8 @@ static int entry(struct unpack *u, struct archive *ar, struct archive_entry *e, 
     if (++u->files > u->limits.files)
         return sl_fail_at(err, SL_INVALID, "path", "image: has over %lld entries",
                           (long long)u->limits.files);
+    if (tell(u, err) < 0)
+        return -1;
     if (clean_name(u, raw, name, err) < 0)
         return -1;
     if (archive_entry_uid(e) < 0 || archive_entry_uid(e) > ID_MAX || archive_entry_gid(e) < 0 ||
@@ -398,4 +440,10 @@ int unpack_tar(struct unpack *u, int fd, bool layer, char ret_digest[SHA256_HEX]
     sha256_end(&s->sum, sum);
     hex_encode(sum, sizeof sum, ret_digest);
     return result;
+}
+
+void unpack_free(struct unpack *u)
+{
+    while (u->holey_n)
+        free(u->holey[--u->holey_n]);
 }

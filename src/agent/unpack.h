@@ -15,11 +15,15 @@
 #include "base/io/crypto.h"
 #include <stdint.h>
 
+/* A file with at least so many bytes of holes is remembered: reading it would take minutes. */
+#define UNPACK_HOLEY (1LL << 30)
+enum { UNPACK_HOLEY_MAX = 32 };
+
 struct unpack_limits {
     int64_t bytes; /* sum of file sizes, holes included */
     int64_t files; /* entries of any kind */
     int depth;     /* components of a name */
-    int64_t ratio; /* unpacked : packed bytes, once ratio_after bytes are unpacked */
+    int64_t ratio; /* bytes on disk : packed bytes, once ratio_after bytes are on disk */
     int64_t ratio_after;
 };
 /* The largest public framework image (ROCm with PyTorch) is about 70 GB in 600,000 files. */
@@ -32,7 +36,10 @@ struct unpack {
     int (*progress)(void *arg,
                     const struct unpack *u); /* after every 8 MiB or so; non-zero stops */
     void *progress_arg;
-    int64_t told;
+    int64_t told, told_files;
+    int64_t stored;                /* bytes written; the rest of `bytes` are holes */
+    char *holey[UNPACK_HOLEY_MAX]; /* names; unpack_free */
+    int holey_n;
 };
 
 /* Reads fd to its end. `layer`: .wh. names delete what lower layers brought. ret_digest: SHA-256 of
@@ -40,6 +47,9 @@ struct unpack {
  * compared by the caller before anything is used. */
 int unpack_tar(struct unpack *u, int fd, bool layer, char ret_digest[SHA256_HEX],
                struct sl_err *err);
+void unpack_free(struct unpack *u);
+/* Opens `rel` below `root`, following only links that stay inside. -1 with errno. */
+int unpack_open(int root, const char *rel, int flags);
 /* Deletes `name` in the folder `dir`, whatever it is; follows no link. */
 int tree_remove(int dir, const char *name);
 #endif

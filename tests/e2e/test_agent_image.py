@@ -120,14 +120,14 @@ def hostile_bytes():
         path = put("evil.tar", data)
         refused(f"{name} is refused", path, words)
         os.unlink(path)
-    # 512 MiB of zeros in 0.5 MB, and a file of 100 TB that is one hole
+    # 512 MiB of ones in 0.5 MB (zeros would be a hole), and a file of 100 TB that is one hole
     bomb = io.BytesIO()
     with gzip.GzipFile(fileobj=bomb, mode="wb", compresslevel=9) as z:
-        i = tarfile.TarInfo("zeros")
+        i = tarfile.TarInfo("ones")
         i.size = 512 << 20
         z.write(i.tobuf())
         for _ in range(512):
-            z.write(bytes(1 << 20))
+            z.write(b"\1" * (1 << 20))
     path = put("evil.tar", bomb.getvalue())
     refused("a bomb is refused", path, "bomb")
     os.unlink(path)
