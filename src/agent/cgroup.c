@@ -87,6 +87,36 @@ int cgroup_kill(const char *lease, int wait_ms, struct sl_err *err)
     return 0;
 }
 
+/* ---- CPU time: cpuacct.usage (version 1, nanoseconds) or cpu.stat (version 2) ---- */
+static _Thread_local int64_t cpu_us;
+
+static int cpu_in(const char *path)
+{
+    char file[PATH_MAX + 16];
+    long long n;
+    snprintf(file, sizeof file, "%s/cpuacct.usage", path);
+    FILE *f = fopen(file, "re");
+    if (f) {
+        if (fscanf(f, "%lld", &n) == 1)
+            cpu_us = n / 1000;
+    } else {
+        snprintf(file, sizeof file, "%s/cpu.stat", path);
+        f = fopen(file, "re");
+        if (f && fscanf(f, "usage_usec %lld", &n) == 1)
+            cpu_us = n;
+    }
+    if (f)
+        fclose(f);
+    return 0;
+}
+
+int64_t cgroup_cpu_us(const char *lease)
+{
+    cpu_us = -1;
+    each(lease, cpu_in);
+    return cpu_us;
+}
+
 static int here(const char *path)
 {
     return 1;

@@ -16,6 +16,8 @@ int cgroup_kill(const char *lease, int wait_ms, struct sl_err *err);
 /* Removes the empty group everywhere; harmless when absent. */
 int cgroup_remove(const char *lease, struct sl_err *err);
 bool cgroup_exists(const char *lease);
+/* CPU time that it has used, in microseconds; -1 when no hierarchy counts it. */
+int64_t cgroup_cpu_us(const char *lease);
 /* Removes /starlease itself, for the last one out; harmless while it has groups. */
 void cgroup_parent_remove(void);
 #endif

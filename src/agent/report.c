@@ -22,6 +22,8 @@ static void body_write(struct sl_buf *b, const struct lease_spec *s, const struc
         jw_str(&w, "host_key", f->host_key);
     if (f->exit_code >= 0)
         jw_int(&w, "exit_code", f->exit_code);
+    if (f->use_json)
+        jw_raw(&w, "use", f->use_json);
     if (f->metric_json)
         jw_raw(&w, "metric", f->metric_json);
     jw_end(&w);

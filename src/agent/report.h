@@ -28,6 +28,7 @@ struct report_facts {
     const char *reason, *host_key; /* or NULL */
     int exit_code;                 /* -1: left out */
     const char *metric_json;       /* an object, or NULL */
+    const char *use_json;          /* the same */
 };
 
 int report_send(struct report *r, const struct agent *a, const struct lease_spec *s,

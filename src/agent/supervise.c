@@ -4,6 +4,7 @@
 #include "agent/metadata.h"
 #include "agent/mount.h"
 #include "agent/report.h"
+#include "agent/use.h"
 #include "base/core/clock.h"
 #include "base/core/failpoint.h"
 #include "base/core/log.h"
@@ -47,6 +48,8 @@ struct sup {
     int64_t next_report_ms, retry_ms, begun_ms;
     char metrics[METRICS_WAITING][METADATA_METRIC_MAX * 2];
     int metrics_n;
+    struct use use;
+    char use_json[USE_JSON];
     bool stopping; /* asked by an operation: nothing to report */
 };
 
@@ -251,6 +254,8 @@ static void report_due(struct sup *s)
         f.reason = s->st.reason;
         f.exit_code = s->st.exit_code;
     }
+    if (s->phase == PHASE_RUNNING)
+        f.use_json = use_look(&s->use, s->a, &s->spec, s->st.pid, s->use_json);
     if (s->metrics_n && s->phase == PHASE_RUNNING)
         f.metric_json = s->metrics[0];
     s->report_kind = f.kind;

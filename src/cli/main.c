@@ -66,6 +66,14 @@ static const struct cmd_verb verbs[] = {
      OPTS(stop_opts, struct wait_args), stop_main, 1, 1},
     {"start", "LEASE", "start a stopped instance again", OPTS(start_opts, struct wait_args),
      start_main, 1, 1},
+    {"autostop", "LEASE", "show or change the timers that stop and delete an instance",
+     OPTS(autostop_opts, struct autostop_args), autostop_main, 1, 1,
+     .details =
+         "A TTL counts from SSH ready, or from now when it is set on a running instance; TTL "
+         "and budget end the bill at an exact second. Idle means no SSH session, no "
+         "connection to a port on which the instance listens, less than a twentieth of a CPU "
+         "and no GPU use, where the driver counts it. The deletion counts from the stop. "
+         "Each is told ahead by an event and a mail; \"off\" switches it off."},
     {"rm", "LEASE", "stop and give up an instance; its disk becomes a tombstone",
      OPTS(rm_opts, struct wait_args), rm_main, 1, 1},
     {"image list", "", "images that can be run", NO_OPTS, image_list_main, 0, 0},

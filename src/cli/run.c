@@ -43,6 +43,7 @@ const struct cmd_opt run_opts[] = {
      offsetof(struct run_args, name)},
     {"key", 0, CMD_LIST, "KEY", "SSH key by id or name, may repeat; default: all of the account",
      NULL, offsetof(struct run_args, keys)},
+    AUTOSTOP_OPTS(run_args, timers),
     {"yes", 'y', CMD_FLAG, NULL, "accept the cost without being asked", NULL,
      offsetof(struct run_args, yes)},
     {"no-wait", 0, CMD_FLAG, NULL, "return when the lease is placed", NULL,
@@ -149,6 +150,8 @@ static int lease_body(struct cli *c, const struct run_args *o, const char *quote
     }
     if (o->keys.n)
         jw_end(&w);
+    if (autostop_given(&o->timers) && autostop_body(&w, "autostop", &o->timers, err) < 0)
+        return -1;
     if (argc > 1)
         jw_array(&w, "command");
     for (int i = 1; i < argc; i++)

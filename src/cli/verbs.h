@@ -57,6 +57,46 @@ extern const struct cmd_opt price_opts[], compare_opts[];
 VERB_MAIN(price_list);
 VERB_MAIN(compare);
 
+/* autostop.c */
+struct timer_args {
+    const char *ttl, *budget, *idle, *delete_after; /* a duration, an amount, or "off" */
+};
+struct autostop_args {
+    struct timer_args timers;
+};
+#define AUTOSTOP_OPTS(T, m)                                                                        \
+    {"ttl",                                                                                        \
+     0,                                                                                            \
+     CMD_TEXT,                                                                                     \
+     "TIME|off",                                                                                   \
+     "stop a run after this long, as 8h or 90m",                                                   \
+     NULL,                                                                                         \
+     offsetof(struct T, m.ttl)},                                                                   \
+        {"budget",                                                                                 \
+         0,                                                                                        \
+         CMD_TEXT,                                                                                 \
+         "AMOUNT|off",                                                                             \
+         "stop before its cards have cost more than this",                                         \
+         NULL,                                                                                     \
+         offsetof(struct T, m.budget)},                                                            \
+        {"idle",                                                                                   \
+         0,                                                                                        \
+         CMD_TEXT,                                                                                 \
+         "TIME|off",                                                                               \
+         "stop after this long without SSH, connections to its ports, CPU or GPU use",             \
+         NULL,                                                                                     \
+         offsetof(struct T, m.idle)},                                                              \
+    {                                                                                              \
+        "delete-after", 0, CMD_TEXT, "TIME|off",                                                   \
+            "release it this long after a stop, with its disk", NULL,                              \
+            offsetof(struct T, m.delete_after)                                                     \
+    }
+extern const struct cmd_opt autostop_opts[];
+bool autostop_given(const struct timer_args *t);
+/* The object that POST .../autostop and "autostop" of a new lease take. */
+int autostop_body(struct jw *w, const char *key, const struct timer_args *t, struct sl_err *err);
+VERB_MAIN(autostop);
+
 /* lease.c, run.c */
 struct quote_args {
     const char *gpu;
@@ -66,6 +106,7 @@ struct run_args {
     const char *gpu, *name;
     int64_t disk_gb, wait_s;
     struct cmd_list keys;
+    struct timer_args timers;
     bool yes, no_wait;
 };
 struct ps_args {

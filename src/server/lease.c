@@ -4,6 +4,7 @@
  */
 #include "server/lease.h"
 #include "base/core/failpoint.h"
+#include "server/autostop.h"
 #include "server/event.h"
 #include "server/meter.h"
 #include "server/node.h"
@@ -104,13 +105,17 @@ static int tell_node(struct db_c *c, struct server *s, const struct lease *l, bo
 static int end(struct db_c *c, struct server *s, const struct lease *l, int64_t end_us,
                const char *actor, const char *reason, bool failed, struct sl_err *err)
 {
+    char cut[AUTOSTOP_REASON];
+    if (autostop_cut(c, l, &end_us, &reason, cut, err) < 0)
+        return -1;
     /* With no open segment meter_stop only gives the hold back: a start that failed costs nothing.
      */
     if (meter_stop(c, s, l->id, end_us, reason, err) < 0)
         return -1;
     FAILPOINT("lease.meter_stopped");
     if (db_exec(c, err, sql_end, "tti", l->id, reason, env_now(s->env)) < 0 ||
-        move(c, s, l, LEASE_STOPPING, actor, reason, err) < 0)
+        move(c, s, l, LEASE_STOPPING, actor, reason, err) < 0 ||
+        autostop_stopped(c, s, l->id, err) < 0)
         return -1;
     return tell_node(c, s, l, failed, err);
 }
@@ -167,7 +172,9 @@ int lease_gone(struct db_c *c, struct server *s, const struct lease *l, bool fai
         return 0; /* its deadline passed earlier; only the cards were outstanding */
     if (move(c, s, l, failed ? LEASE_FAILED : LEASE_STOPPED, "system", l->reason, err) < 0)
         return -1;
-    return failed ? drop_disk(c, s, l, err) : volume_detach(c, s, l->volume_id, err);
+    if (failed)
+        return autostop_over(c, l->id, err) < 0 ? -1 : drop_disk(c, s, l, err);
+    return volume_detach(c, s, l->volume_id, err);
 }
 
 int lease_release(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
@@ -186,7 +193,8 @@ int lease_release(struct db_c *c, struct server *s, const struct lease *l, const
             "instance %s is stopped, but its node has not confirmed that nothing of it "
             "remains; release it once the node answers",
             l->name);
-    if (move(c, s, l, LEASE_RELEASED, actor, "released by the renter", err) < 0)
+    const char *why = sl_streq(actor, "system") ? "deleted by its timer" : "released by the renter";
+    if (move(c, s, l, LEASE_RELEASED, actor, why, err) < 0 || autostop_over(c, l->id, err) < 0)
         return -1;
     FAILPOINT("lease.released");
     return volume_delete(c, s, l->volume_id, true, actor, err);

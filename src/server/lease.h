@@ -35,9 +35,16 @@ struct lease {
 int lease_get(struct db_c *c, const char *account_id, const char *id, struct sl_arena *a,
               struct lease *ret, struct sl_err *err);
 
+/* Timers (autostop.h); each counts when its has_ is set. */
+struct autostop_want {
+    int64_t ttl_s, budget_micro, idle_s, delete_after_s;
+    bool has_ttl, has_budget, has_idle, has_delete;
+};
 struct lease_want {
     const char *quote, *name;
     struct jr_strs keys, command; /* keys: ids; none: all of the account's */
+    struct autostop_want autostop;
+    bool has_autostop;
 };
 int lease_create(struct db_c *c, struct server *s, const char *account_id,
                  const struct lease_want *w, char ret_id[ID_TEXT], struct sl_err *err);
@@ -96,10 +103,15 @@ int lease_logs_prepare(struct req *r, struct sl_err *err);
 struct lease_report_metric {
     const char *name, *value, *sha256;
 };
+struct autostop_use { /* of a heartbeat */
+    int64_t ssh, ports, cpu_permille, gpu_percent;
+    bool has_gpu; /* false: the GPUs have no counter */
+};
 struct lease_report {
     const char *lease, *kind, *reason, *host_key;
     int64_t epoch, t_us, alive_s, exit_code;
-    bool has_exit_code, has_metric;
+    bool has_exit_code, has_metric, has_use;
+    struct autostop_use use;
     struct lease_report_metric metric;
 };
 extern const struct jr_field lease_report_fields[];

@@ -3,7 +3,7 @@
  * /v1/leases: what renters see and do.
  */
 #include "base/core/failpoint.h"
-#include "server/lease.h"
+#include "server/autostop.h"
 #include "server/meter.h"
 #include "server/node.h"
 #include "server/page.h"
@@ -21,6 +21,9 @@ const struct jr_field lease_create_fields[] = {
      .doc = "ids of SSH keys; default: all of the account's"},
     {"command", JR_K_STRS, JR_TEXT, offsetof(struct lease_want, command), 0, ARGS_MAX,
      .doc = "program and arguments to run; default: none, SSH only"},
+    {"autostop", JR_K_OBJ, 0, offsetof(struct lease_want, autostop), 0, 0, .sub = autostop_fields,
+     .sub_size = sizeof(struct autostop_want), .doc = "timers that stop and delete it",
+     .has_offset = offsetof(struct lease_want, has_autostop)},
     {0}};
 
 static int write_cost(struct db_c *c, struct server *s, struct jw *w, const struct lease *l,
@@ -103,6 +106,8 @@ int lease_write(struct db_c *c, struct server *s, struct jw *w, const char *key,
     jw_bool(w, "emulated", l->emulated);
     jw_int(w, "epoch", l->epoch);
     jw_raw(w, "metric", *l->metric ? l->metric : "null");
+    if (autostop_write(c, w, l, err) < 0)
+        return -1;
     if (detail) {
         if (write_timeline(c, w, l, err) < 0)
             return -1;

@@ -3,6 +3,7 @@
  * How a lease begins: the first time (create) and after a stop (start).
  */
 #include "base/core/failpoint.h"
+#include "server/autostop.h"
 #include "server/event.h"
 #include "server/image.h"
 #include "server/lease.h"
@@ -200,6 +201,15 @@ static int tell_node(struct db_c *c, struct server *s, const char *lease, const 
     return operation_add(c, s, &op, NULL, err);
 }
 
+static int timers(struct creation *k, struct sl_err *err)
+{
+    struct lease l = {.state = LEASE_PLACED};
+    memcpy(l.id, k->id, ID_TEXT);
+    (void)snprintf(l.account_id, sizeof l.account_id, "%s", k->account_id);
+    (void)snprintf(l.name, sizeof l.name, "%s", k->name);
+    return autostop_set(k->c, k->s, &l, &k->want->autostop, k->account_id, err);
+}
+
 static int create(struct creation *k, struct sl_err *err)
 {
     struct db_c *c = k->c;
@@ -225,6 +235,8 @@ static int create(struct creation *k, struct sl_err *err)
         wallet_hold(c, s, k->account_id, k->id, q->hold_micro, err) < 0)
         return -1;
     FAILPOINT("lease.after_hold");
+    if (k->want->has_autostop && timers(k, err) < 0)
+        return -1;
     if (sm_moved(c, s, &lease_sm, k->id, LEASE_REQUESTED, LEASE_PLACED, k->account_id,
                  k->account_id, "", err) < 0)
         return -1;
@@ -269,6 +281,7 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
                               ? " but its node has not confirmed that yet"
                               : "");
     if (account_active(c, l->account_id, err) < 0 || image_check(c, l->image, digest, err) < 0 ||
+        autostop_starting(c, s, l, err) < 0 ||
         quota_check(c, l->account_id, l->gpus, 0, 0, err) < 0 ||
         wallet_spend_check(c, s, l->account_id, l->rate_micro, err) < 0 ||
         place_in_db(c, s, &ask, node, &mask, err) < 0 ||

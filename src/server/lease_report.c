@@ -4,6 +4,7 @@
  * metric. Every report may come twice. The time of billing is this server's, never the node's.
  */
 #include "base/core/failpoint.h"
+#include "server/autostop.h"
 #include "server/event.h"
 #include "server/lease.h"
 #include "server/meter.h"
@@ -34,6 +35,9 @@ const struct jr_field lease_report_fields[] = {
     {"metric", JR_K_OBJ, JR_NULLABLE, offsetof(struct lease_report, metric), 0, 0,
      .sub = metric_fields, .sub_size = sizeof(struct lease_report_metric),
      .has_offset = offsetof(struct lease_report, has_metric)},
+    {"use", JR_K_OBJ, JR_NULLABLE, offsetof(struct lease_report, use), 0, 0,
+     .sub = autostop_use_fields, .sub_size = sizeof(struct autostop_use),
+     .has_offset = offsetof(struct lease_report, has_use)},
     {0}};
 
 static const char sql_ready[] =
@@ -70,7 +74,7 @@ static int on_ready(struct db_c *c, struct server *s, struct lease *l,
         db_exec(c, err, sql_ready, "tiit", l->id, now, funded, rep->host_key ? rep->host_key : "") <
             0 ||
         beat(c, l, now, err) < 0 || volume_attach(c, s, l->volume_id, err) < 0 ||
-        node_start_worked(c, l->node_name, err) < 0)
+        node_start_worked(c, l->node_name, err) < 0 || autostop_running(c, s, l->id, err) < 0)
         return -1;
     l->state = LEASE_RUNNING;
     l->funded_until_us = funded;
@@ -81,7 +85,8 @@ static int on_ready(struct db_c *c, struct server *s, struct lease *l,
 }
 
 /* The last word on the funds is the agent's: close to their end it must know of a top-up. */
-static int on_heartbeat(struct db_c *c, struct server *s, struct lease *l, struct sl_err *err)
+static int on_heartbeat(struct db_c *c, struct server *s, struct lease *l,
+                        const struct lease_report *rep, struct sl_err *err)
 {
     int64_t now = env_now(s->env);
     if (l->state != LEASE_RUNNING)
@@ -92,7 +97,7 @@ static int on_heartbeat(struct db_c *c, struct server *s, struct lease *l, struc
     if (db_exec(c, err, sql_alive, "tii", l->id, now, l->funded_until_us) < 0)
         return -1;
     FAILPOINT("lease.heartbeat");
-    if (beat(c, l, now, err) < 0)
+    if (beat(c, l, now, err) < 0 || (rep->has_use && autostop_seen(c, s, l, &rep->use, err) < 0))
         return -1;
     if (l->funded_until_us > now)
         return 0;
@@ -175,7 +180,7 @@ int lease_report_post(struct db_c *c, struct req *r, struct reply *out, struct s
     if (sl_streq(rep->kind, "ready"))
         rc = on_ready(c, s, &l, rep, err);
     else if (sl_streq(rep->kind, "heartbeat"))
-        rc = on_heartbeat(c, s, &l, err);
+        rc = on_heartbeat(c, s, &l, rep, err);
     else if (sl_streq(rep->kind, "metric"))
         rc = on_metric(c, s, &l, rep, err);
     else
@@ -183,12 +188,15 @@ int lease_report_post(struct db_c *c, struct req *r, struct reply *out, struct s
     if (rc < 0)
         return -1;
     bool running = l.state == LEASE_RUNNING;
+    int64_t until = l.funded_until_us;
+    if (running && autostop_until(c, l.id, until, &until, err) < 0)
+        return -1;
     bool waits = l.state == LEASE_PLACED || l.state == LEASE_STARTING;
     jw_object(&out->json, NULL);
     jw_str(&out->json, "state", lease_sm.states[l.state].name);
     jw_bool(&out->json, "go", running);
     jw_bool(&out->json, "stop", !running && !waits);
-    jw_int(&out->json, "funded_until_us", running ? l.funded_until_us : 0);
+    jw_int(&out->json, "funded_until_us", running ? until : 0);
     jw_end(&out->json);
     return 0;
 }

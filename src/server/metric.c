@@ -313,6 +313,8 @@ int metric_show(struct db_c *c, struct req *r, struct reply *out, struct sl_err 
           atomic_load(&counters[METRIC_SIGNIN_REFUSED]));
     gauge(b, "starlease_event_streams", "gauge", "Open event streams",
           atomic_load(&counters[METRIC_EVENT_STREAMS]));
+    gauge(b, "starlease_autostops_total", "counter", "Instances stopped by a timer",
+          atomic_load(&counters[METRIC_AUTOSTOPS]));
     process_metrics(r->s, b);
     if (lease_metrics(c, b, err) < 0 || gpu_metrics(c, r->s, b, err) < 0)
         return -1;

@@ -18,6 +18,7 @@ enum metric {
     METRIC_METER_GAPS,     /* starlease_meter_gaps_total: a run came more than two intervals late */
     METRIC_SIGNIN_REFUSED, /* starlease_signin_refused_total */
     METRIC_EVENT_STREAMS,  /* starlease_event_streams, open now */
+    METRIC_AUTOSTOPS,      /* starlease_autostops_total: stopped by a timer */
     METRIC_MAX
 };
 void metric_count(enum metric m, int64_t n);

@@ -6,6 +6,7 @@
  * columns).
  */
 #include "server/account.h"
+#include "server/autostop.h"
 #include "server/event.h"
 #include "server/identity.h"
 #include "server/image.h"
@@ -119,6 +120,9 @@ const struct route routes[] = {
      .response = &wire_lease, .summary = "Start a stopped instance again"},
     {"DELETE", "/v1/leases/{id}", lease_delete, NULL, ROLE_RENTER, 0, .response = &wire_lease,
      .summary = "Release a stopped instance; its disk becomes a tombstone"},
+    {"POST", "/v1/leases/{id}/autostop", autostop_post, NULL, ROLE_RENTER, 0,
+     BODY(autostop_fields, struct autostop_want), .response = &wire_lease,
+     .summary = "Timers that stop and delete an instance: TTL, budget, idleness"},
     {"GET", "/v1/leases/{id}/logs", lease_logs, lease_logs_prepare, ROLE_RENTER, 0,
      .response = &wire_logs, .summary = "The tail of the instance's output"},
     {"GET", "/v1/volumes", volume_list, NULL, ROLE_RENTER, ROUTE_PAGED, .response = &wire_volume,

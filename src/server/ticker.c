@@ -2,6 +2,7 @@
 #include "server/ticker.h"
 #include "base/core/failpoint.h"
 #include "base/core/log.h"
+#include "server/autostop.h"
 #include "server/event.h"
 #include "server/lease.h"
 #include "server/mail.h"
@@ -311,6 +312,8 @@ static int round_of(struct tick *t, bool meter, struct sl_err *err)
                       .testing_before = now - node_sm.states[NODE_TESTING].deadline_s * SL_SEC,
                       .sanitizing_before =
                           now - node_sm.states[NODE_SANITIZING].deadline_s * SL_SEC};
+    if (autostop_round(s, err) < 0) /* first: no charge past a timer's end */
+        return -1;
     if (meter &&
         (write_in_batches(t, meter_all, err) < 0 || write_in_batches(t, warn_all, err) < 0))
         return -1;

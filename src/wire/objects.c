@@ -195,6 +195,21 @@ FIELDS(lease_step) = {{"step", WIRE_STR, 0, NULL, ""},
                       {0}};
 OBJECT(lease_step, "LeaseStep", "A moment of the timeline");
 
+FIELDS(autostop) = {
+    {"ttl_s", WIRE_INT, 0, NULL, "a run lasts so long; 0: off"},
+    {"budget", WIRE_MONEY, 0, NULL, "what its cards may cost, all runs together; 0: off"},
+    {"idle_s", WIRE_INT, 0, NULL, "it stops after so long without use; 0: off"},
+    {"delete_after_s", WIRE_INT, 0, NULL, "it is released so long after a stop; 0: off"},
+    {"stops_at", WIRE_TIME, WIRE_NULLABLE, NULL, "this run's end by TTL or budget"},
+    {"stops_by", WIRE_STR, WIRE_NULLABLE, NULL, "ttl or budget"},
+    {"used_at", WIRE_TIME, WIRE_NULLABLE, NULL, "use was last seen"},
+    {"idle_stop_at", WIRE_TIME, WIRE_NULLABLE, NULL, "it stops here unless it is used"},
+    {"use", WIRE_ANY, WIRE_NULLABLE, NULL,
+     "what the agent saw last: ssh, ports, cpu_permille, gpu_percent (null: not known)"},
+    {"deleted_at", WIRE_TIME, WIRE_NULLABLE, NULL, "a stopped instance is released here"},
+    {0}};
+OBJECT(autostop, "Autostop", "Timers of an instance");
+
 FIELDS(lease) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"name", WIRE_STR, 0, NULL, ""},
                  {"state", WIRE_STR, 0, NULL, ""},
@@ -220,6 +235,7 @@ FIELDS(lease) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"emulated", WIRE_BOOL, 0, NULL, ""},
                  {"epoch", WIRE_INT, 0, NULL, "counts starts"},
                  {"metric", WIRE_ANY, WIRE_NULLABLE, NULL, "the first reproducible metric"},
+                 {"autostop", WIRE_OBJECT, WIRE_NULLABLE, &wire_autostop, "its timers"},
                  {"timeline", WIRE_LIST, 0, &wire_lease_step, ""},
                  {0}};
 OBJECT(lease, "Lease", "An instance");
@@ -319,10 +335,12 @@ FIELDS(audit) = {{"ok", WIRE_BOOL, 0, NULL, ""}, {"checks", WIRE_LIST, 0, &wire_
 OBJECT(audit, "Audit", "Everything recomputed");
 
 const struct wire_object *const wire_objects[] = {
-    &wire_problem,     &wire_health,     &wire_openapi,     &wire_stock,     &wire_price,
-    &wire_model,       &wire_quota,      &wire_account,     &wire_session,   &wire_token,
-    &wire_key,         &wire_accepted,   &wire_trial,       &wire_identity,  &wire_wallet,
-    &wire_trial_grant, &wire_entry,      &wire_txn,         &wire_statement, &wire_quote,
-    &wire_lease_ssh,   &wire_lease_step, &wire_lease,       &wire_logs,      &wire_volume,
-    &wire_image,       &wire_node,       &wire_certificate, &wire_operation, &wire_event,
-    &wire_public_key,  &wire_report,     &wire_check,       &wire_audit,     NULL};
+    &wire_problem,     &wire_health,     &wire_openapi,   &wire_stock,
+    &wire_price,       &wire_model,      &wire_quota,     &wire_account,
+    &wire_session,     &wire_token,      &wire_key,       &wire_accepted,
+    &wire_trial,       &wire_identity,   &wire_wallet,    &wire_trial_grant,
+    &wire_entry,       &wire_txn,        &wire_statement, &wire_quote,
+    &wire_lease_ssh,   &wire_lease_step, &wire_autostop,  &wire_lease,
+    &wire_logs,        &wire_volume,     &wire_image,     &wire_node,
+    &wire_certificate, &wire_operation,  &wire_event,     &wire_public_key,
+    &wire_report,      &wire_check,      &wire_audit,     NULL};

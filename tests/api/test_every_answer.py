@@ -106,6 +106,7 @@ def lifecycle(ann, op, lease):
     ann.must("POST", f"/v1/leases/{lease['id']}/start")
     reach(ann, lease, "running")
     ann.must("GET", f"/v1/leases/{lease['id']}/logs")
+    ann.must("POST", f"/v1/leases/{lease['id']}/autostop", {"ttl_s": 86400, "budget": "100", "idle_s": 3600, "delete_after_s": 604800})
     ann.must("POST", f"/v1/leases/{lease['id']}/stop")
     reach(ann, lease, "stopped")
     operation = ann.must("GET", f"/v1/operations?ref={lease['id']}")["items"][0]

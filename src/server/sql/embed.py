@@ -7,10 +7,12 @@ import sys
 out, files = sys.argv[1], sorted(sys.argv[2:], key=os.path.basename)
 lines = ['/* made by sql/embed.py */', '#include "server/boot.h"', '',
          'const char *const server_migrations[] = {']
-for number, path in enumerate(files, 1):
+last = ''
+for path in files:
     name = os.path.basename(path)
-    if not name.startswith('%04d_' % number):
-        sys.exit('%s: migrations are numbered without a gap; expected %04d_' % (name, number))
+    if not name[:4].isdigit() or name[4:5] != '_' or name[:4] == last:
+        sys.exit('%s: a migration is NNNN_NOUN.sql with a number of its own' % name)
+    last = name[:4]
     for line in open(path, encoding='utf-8'):
         text = line.rstrip('\n').replace('\\', '\\\\').replace('"', '\\"')
         lines.append('    "%s\\n"' % text)

@@ -1,0 +1,18 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- 0005: what happens to an instance and its disks when nobody looks. Common subset of SQLite 3.40 and PostgreSQL 15.
+
+-- The timers of one lease. 0 = off, or not yet known. due_us: when the ticker has to look again.
+CREATE TABLE autostop (
+  lease_id TEXT PRIMARY KEY REFERENCES lease(id), account_id TEXT NOT NULL,
+  ttl_s BIGINT NOT NULL, budget_micro BIGINT NOT NULL, idle_s BIGINT NOT NULL, delete_after_s BIGINT NOT NULL,
+  set_us BIGINT NOT NULL,            -- a TTL that is set while it runs counts from here
+  stop_us BIGINT NOT NULL DEFAULT 0, -- this run ends here at the latest, and is billed no further
+  stop_cause TEXT NOT NULL DEFAULT '',
+  active_us BIGINT NOT NULL DEFAULT 0, -- use was last seen
+  use_us BIGINT NOT NULL DEFAULT 0,    -- the agent last told of use or of none
+  use_json TEXT NOT NULL DEFAULT '',
+  delete_us BIGINT NOT NULL DEFAULT 0, -- a stopped lease is released here
+  warned_us BIGINT NOT NULL DEFAULT 0, -- the stop_us or delete_us that was warned of
+  warned_idle_us BIGINT NOT NULL DEFAULT 0,
+  due_us BIGINT NOT NULL DEFAULT 0);
+CREATE INDEX autostop_due ON autostop(due_us) WHERE due_us > 0;
