@@ -10,12 +10,14 @@ fi
 if [ -z "${CHROOT_AT:-}" ]; then
     CHROOT_AT=$(mktemp -d /tmp/starlease-chroot-XXXXXX)
     export CHROOT_AT
-    trap 'rmdir "$CHROOT_AT"' EXIT
-    # The chroot's folders live on a file system of this namespace only, so nothing of it can stay.
-    unshare -m --propagation private bash "$0"
+    # A private mount under which nothing spreads, whatever the root above it does: in a chroot that root is no
+    # mount, and its propagation cannot be changed. The rest lives in a namespace that ends with the test.
+    mount -t tmpfs -o size=1m,mode=755 chroot "$CHROOT_AT"
+    trap 'umount "$CHROOT_AT" && rmdir "$CHROOT_AT"' EXIT
+    mount --make-private "$CHROOT_AT"
+    unshare -m --propagation unchanged bash "$0"
     exit
 fi
-mount -t tmpfs -o size=1m,mode=755 chroot "$CHROOT_AT"
 mkdir "$CHROOT_AT/in"
 cd "$CHROOT_AT/in"
 for name in /*; do
@@ -24,6 +26,7 @@ for name in /*; do
     elif [ -d "$name" ] && [ "$name" != /lost+found ]; then
         mkdir ".$name"
         mount --rbind "$name" ".$name"
+        mount --make-rprivate ".$name"
     fi
 done
 root=$OLDPWD
