@@ -88,8 +88,11 @@ static int image_import_main(const void *globals, const void *opts, int argc, ch
 {
     const struct import_opts *o = opts;
     SL_AUTO_FREE char *path = realpath(argv[1], NULL);
-    const char *const members[][2] = {
-        {"name", argv[0]}, {"path", path ? path : argv[1]}, {"digest", o->digest}, {NULL, NULL}};
+    bool registry = sl_starts(argv[1], "docker://");
+    const char *const members[][2] = {{"name", argv[0]},
+                                      {registry ? "reference" : "path", path ? path : argv[1]},
+                                      {"digest", o->digest},
+                                      {NULL, NULL}};
     return call_with(globals, AGENT_OP_IMAGE_IMPORT, members);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image.h"
 #include "agent/mount.h"
+#include "agent/registry.h"
 #include "base/core/failpoint.h"
 #include "base/core/mem.h"
 #include "base/io/json.h"
@@ -29,6 +30,7 @@ static int tell(void *arg, const struct unpack *u)
     if (!m->in->progress)
         return 0;
     jw_object(&w, NULL);
+    jw_str(&w, "step", "unpack");
     jw_int(&w, "bytes", u->packed > m->total ? m->total : u->packed);
     jw_int(&w, "total", m->total);
     jw_int(&w, "files", u->files);
@@ -36,13 +38,19 @@ static int tell(void *arg, const struct unpack *u)
     return m->in->progress(m->in->progress_arg, sl_buf_str(&b));
 }
 
-static void temp_remove(const struct import *m)
+static void images_remove(const struct agent *a, const char *prefix, const char *name)
 {
-    char parent[PATH_MAX];
-    agent_path(parent, "%s/images", m->a->state_dir);
+    char parent[PATH_MAX], entry[80];
+    agent_path(parent, "%s/images", a->state_dir);
+    snprintf(entry, sizeof entry, "%s-%.63s", prefix, name);
     SL_AUTO_CLOSE int dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0)
-        (void)tree_remove(dir, strrchr(m->temp, '/') + 1);
+        (void)tree_remove(dir, entry);
+}
+
+static void temp_remove(const struct import *m)
+{
+    images_remove(m->a, "tmp", m->in->name);
 }
 
 static int digest_check(const struct import *m, struct sl_err *err)
@@ -87,9 +95,62 @@ static int unpack_file(struct import *m, int fd, int64_t size, struct sl_err *er
     return *hex && rc < 0 && err->code == SL_INVALID && digest_check(m, err) < 0 ? -1 : rc;
 }
 
+static int tell_fetch(void *arg, const struct registry_pull *p)
+{
+    const struct import *m = arg;
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(256);
+    struct jw w = {&b};
+    if (!m->in->progress)
+        return 0;
+    jw_object(&w, NULL);
+    jw_str(&w, "step", "fetch");
+    jw_int(&w, "bytes", p->bytes);
+    jw_int(&w, "total", p->total);
+    jw_int(&w, "files", 0);
+    jw_end(&w);
+    return m->in->progress(m->in->progress_arg, sl_buf_str(&b));
+}
+
+/* What arrived stays for the next try only when the fault was the network's. */
+static int unpack_registry(struct import *m, struct sl_err *err)
+{
+    char path[PATH_MAX];
+    struct registry_ref ref;
+    struct registry_pull *p = sl_alloc(sizeof *p);
+    *p = (struct registry_pull){.ref = &ref,
+                                .username = m->in->username,
+                                .password = m->in->password,
+                                .bytes_max = m->u.limits.bytes,
+                                .progress = tell_fetch,
+                                .progress_arg = m};
+    agent_path(path, "%s/images/pull-%s", m->a->state_dir, m->in->name);
+    int rc = registry_parse(m->in->reference, &ref, err);
+    if (rc == 0)
+        rc = dir_make(path, 0700, err);
+    p->layout = rc < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (rc == 0 && p->layout < 0)
+        rc = sl_fail_errno(err, errno, "open %s", path);
+    if (rc == 0)
+        rc = registry_fetch(p, err);
+    FAILPOINT("agent.image_fetched");
+    bool again = rc < 0 && (err->code == SL_UNAVAILABLE || err->code == SL_TIMEOUT);
+    if (rc == 0) {
+        m->total = p->total;
+        rc = oci_unpack(p->layout, &m->u, m->digest, err);
+    }
+    if (p->layout >= 0)
+        close(p->layout);
+    if (!again)
+        images_remove(m->a, "pull", m->in->name);
+    free(p);
+    return rc;
+}
+
 static int unpack_source(struct import *m, struct sl_err *err)
 {
     struct stat st;
+    if (m->in->reference)
+        return unpack_registry(m, err);
     SL_AUTO_CLOSE int fd = open(m->in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0)
         return sl_fail_at(err, SL_NOT_FOUND, "path", "path: %.200s cannot be read (%s)",
@@ -186,7 +247,9 @@ int image_import(const struct agent *a, const struct image_import *in, struct sl
     if (in->digest && (!sl_starts(in->digest, "sha256:") || strlen(in->digest) != 71 ||
                        strspn(in->digest + 7, "0123456789abcdef") != 64))
         return sl_fail_at(err, SL_INVALID, "digest", "digest must be sha256: and 64 hex digits");
-    if (in->path[0] != '/')
+    if (!in->path == !in->reference)
+        return sl_fail_at(err, SL_INVALID, "path", "give either path or reference");
+    if (in->path && in->path[0] != '/')
         return sl_fail_at(err, SL_INVALID, "path", "path must be absolute: it is read on the node");
     snprintf(lock_name, sizeof lock_name, "import-%s", in->name);
     if (agent_lock(a, lock_name, 1000, &lock, err) < 0)
@@ -233,6 +296,7 @@ int image_remove(const struct agent *a, const char *name, struct sl_err *err)
     agent_path(facts, "%s/images/%s.json", a->state_dir, name);
     if (agent_lock(a, lock_name, 30000, &lock, err) < 0)
         return -1;
+    images_remove(a, "pull", name);
     if (loop_in_use(file))
         return sl_fail_at(err, SL_CONFLICT, "name", "image %s is in use by a lease", name);
     if ((unlink(facts) < 0 && errno != ENOENT) || (unlink(file) < 0 && errno != ENOENT))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * image.h: images on this node. Imported once into a read-only EROFS file, never pulled when a
- * lease starts. A source is a root tar file (plain, gzip, zstd), an OCI layout folder, or a tar of
- * one.
+ * lease starts. A source is a root tar file (plain, gzip, zstd), an OCI layout folder, a tar of
+ * one, or a registry; what was fetched of one waits in STATE/images/pull-NAME while a fetch that
+ * broke off may go on.
  */
 #ifndef AGENT_IMAGE_H
 #define AGENT_IMAGE_H
@@ -13,8 +14,10 @@
 struct image_import {
     const char *name, *path;
     const char *digest; /* "sha256:..." of the tar file, or of the OCI manifest; NULL: any */
-    int (*progress)(void *arg, const char *json); /* {"bytes","total","files"} */
+    int (*progress)(void *arg, const char *json); /* {"step","bytes","total","files"} */
     void *progress_arg;
+    const char *reference; /* in place of path: docker://HOST/REPOSITORY@sha256:HEX (registry.h) */
+    const char *username, *password; /* for the registry, or NULL */
 };
 
 /* Replaces an image of that name; leases that run keep the old file. With `digest` given and

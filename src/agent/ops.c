@@ -10,6 +10,8 @@
 /* Arguments of the small operations; each table below takes the ones it knows. */
 struct args {
     const char *op, *node, *name, *path, *digest, *volume, *lease, *account, *cards;
+    const char *reference, *username, *password, *image;
+    int64_t max_bytes;
 };
 #define FIELD(member, flags, max)                                                                  \
     {                                                                                              \
@@ -20,8 +22,11 @@ struct args {
 static const struct jr_field no_fields[] = {COMMON, {0}};
 static const struct jr_field import_fields[] = {COMMON,
                                                 FIELD(name, JR_REQUIRED, 63),
-                                                FIELD(path, JR_REQUIRED, 4000),
+                                                FIELD(path, 0, 4000),
                                                 FIELD(digest, 0, 71),
+                                                FIELD(reference, 0, 511),
+                                                FIELD(username, 0, 255),
+                                                FIELD(password, 0, 1023),
                                                 {0}};
 static const struct jr_field name_fields[] = {COMMON, FIELD(name, JR_REQUIRED, 63), {0}};
 static const struct jr_field volume_fields[] = {COMMON, FIELD(volume, JR_REQUIRED, 63), {0}};
@@ -44,7 +49,14 @@ static int op_health(struct op_call *c, const struct args *g, struct sl_err *err
 
 static int op_image_import(struct op_call *c, const struct args *g, struct sl_err *err)
 {
-    const struct image_import in = {g->name, g->path, g->digest, c->progress, c->progress_arg};
+    const struct image_import in = {.name = g->name,
+                                    .path = g->path,
+                                    .digest = g->digest,
+                                    .progress = c->progress,
+                                    .progress_arg = c->progress_arg,
+                                    .reference = g->reference,
+                                    .username = g->username,
+                                    .password = g->password};
     if (agent_name(g->name, "name", err) < 0)
         return -1;
     return image_import(c->a, &in, c->out, err);

@@ -12,7 +12,8 @@
 #define AGENT_OP_PROBE "probe"   /* -> cards, links, health */
 #define AGENT_OP_HEALTH "health" /* -> health, reasons */
 #define AGENT_OP_IMAGE_IMPORT                                                                      \
-    "image.import" /* name, path, digest? -> name, digest, size_bytes, files */
+    "image.import" /* name, path or reference, digest?, username?, password? -> name, digest,      \
+                      size_bytes, files */
 #define AGENT_OP_IMAGE_LIST "image.list"     /* -> images */
 #define AGENT_OP_IMAGE_REMOVE "image.remove" /* name */
 #define AGENT_OP_LEASE_START "lease.start"   /* agent/spec.h -> started */

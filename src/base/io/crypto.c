@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "crypto.h"
+#include "base/core/mem.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <sodium.h>
@@ -138,4 +139,33 @@ int base64_decode(const char *text, size_t text_n, void *out, size_t max)
         end != text + text_n)
         return -1;
     return (int)got;
+}
+
+void base64_encode(const void *p, size_t n, char *out)
+{
+    sodium_bin2base64(out, base64_size(n), p, n, sodium_base64_VARIANT_ORIGINAL);
+}
+
+void secret_seal(const uint8_t key[32], const void *p, size_t n, char *out)
+{
+    uint8_t *box = sl_alloc(n + SEAL_EXTRA);
+    SL_ASSERT(SEAL_EXTRA == crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES);
+    randombytes_buf(box, crypto_secretbox_NONCEBYTES);
+    crypto_secretbox_easy(box + crypto_secretbox_NONCEBYTES, p, n, box, key);
+    hex_encode(box, n + SEAL_EXTRA, out);
+    free(box);
+}
+
+int secret_open(const uint8_t key[32], const char *sealed, void *out, size_t max)
+{
+    size_t n = strlen(sealed) / 2;
+    if (n < SEAL_EXTRA || n - SEAL_EXTRA > max)
+        return -1;
+    uint8_t *box = sl_alloc(n);
+    int rc = hex_decode(sealed, box, n)
+                 ? crypto_secretbox_open_easy(out, box + crypto_secretbox_NONCEBYTES,
+                                              n - crypto_secretbox_NONCEBYTES, box, key)
+                 : -1;
+    free(box);
+    return rc < 0 ? -1 : (int)(n - SEAL_EXTRA);
 }

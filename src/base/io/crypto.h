@@ -35,6 +35,15 @@ bool sign_ok(const char *public_hex, const void *p, size_t n, const char *sig_he
 
 void hex_encode(const void *p, size_t n, char *out);   /* 2n + 1 bytes */
 bool hex_decode(const char *hex, void *out, size_t n); /* exactly 2n digits */
+/* Standard base64 with padding; out holds base64_size(n) bytes. */
+#define base64_size(n) (((n) + 2) / 3 * 4 + 1)
+void base64_encode(const void *p, size_t n, char *out);
+/* A secret in a row: hex of nonce and XSalsa20-Poly1305 box. out holds SEALED_HEX(n) bytes. */
+enum { SEAL_EXTRA = 40 };
+#define SEALED_HEX(n) (2 * ((n) + SEAL_EXTRA) + 1)
+void secret_seal(const uint8_t key[32], const void *p, size_t n, char *out);
+/* Bytes written to out, or -1 when the text was made under another key or changed. */
+int secret_open(const uint8_t key[32], const char *sealed, void *out, size_t max);
 /* Standard base64 with padding; returns bytes written or -1. */
 int base64_decode(const char *text, size_t text_n, void *out, size_t max);
 #endif

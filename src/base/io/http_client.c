@@ -40,6 +40,12 @@ static void take_header(const char *line, size_t n, const char *name, char *out,
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct http_req *r = arg;
+    if (size * n > 9 && strncmp(p, "HTTP/", 5) == 0) {
+        const char *at = memchr(p, ' ', size * n);
+        r->status = at ? (int)strtol(at, NULL, 10) : 0;
+    }
+    for (const struct http_want *w = r->wants; w && w->name; w++)
+        take_header(p, size * n, w->name, w->out, w->size);
     take_header(p, size * n, "content-type", r->content_type, sizeof r->content_type);
     take_header(p, size * n, "etag", r->etag, sizeof r->etag);
     take_header(p, size * n, "idempotent-replay", r->idempotent_replay,
@@ -83,7 +89,8 @@ static void set_options(CURL *c, struct http_req *r, const char *url, struct cur
     long ms = r->timeout_ms ? r->timeout_ms : 30000;
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, ms < 10000 ? ms : 10000L);
     if (r->chunk) {
-        curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT,
+                         r->chunk_bytes_s ? (long)r->chunk_bytes_s : 1L);
         curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, 60L);
     } else {
         curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, ms);
@@ -123,6 +130,8 @@ int http_do(struct http_req *r, struct sl_err *err)
         headers = curl_slist_append(headers, *h);
     char detail[CURL_ERROR_SIZE] = "";
     r->content_type[0] = r->etag[0] = r->idempotent_replay[0] = 0;
+    for (const struct http_want *w = r->wants; w && w->name; w++)
+        *w->out = 0;
     set_options(c, r, url, headers, detail);
     if (socket_path)
         curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, socket_path);

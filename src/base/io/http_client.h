@@ -8,6 +8,12 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 
+/* A header of the answer that the caller wants to see. */
+struct http_want {
+    const char *name; /* "location"; NULL ends the list */
+    char *out;        /* "" when absent; cut when longer */
+    size_t size;
+};
 struct http_req {
     const char *method;         /* "GET" */
     const char *url;            /* http://, https://, or http+unix:/path/to.sock:/v1/x */
@@ -20,8 +26,10 @@ struct http_req {
     int status;          /* result */
     char content_type[96], etag[96], idempotent_replay[8]; /* result headers, "" when absent */
     /* Streaming (SSE): called per chunk instead of filling out; return non-zero to stop. */
-    int (*chunk)(void *arg, const char *p, size_t n);
+    int (*chunk)(void *arg, const char *p, size_t n); /* `status` and wanted headers are there */
     void *chunk_arg;
+    int chunk_bytes_s;             /* SL_TIMEOUT when it is slower than this for a minute; 0: 1 */
+    const struct http_want *wants; /* or NULL */
 };
 /* 0 when an HTTP answer arrived, whatever its status; SL_UNAVAILABLE or SL_TIMEOUT otherwise. */
 int http_do(struct http_req *r, struct sl_err *err);
