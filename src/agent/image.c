@@ -38,7 +38,7 @@ static int tell(void *arg, const struct unpack *u)
     return m->in->progress(m->in->progress_arg, sl_buf_str(&b));
 }
 
-static void images_remove(const struct agent *a, const char *prefix, const char *name)
+void images_remove(const struct agent *a, const char *prefix, const char *name)
 {
     char parent[PATH_MAX], entry[80];
     agent_path(parent, "%s/images", a->state_dir);
@@ -175,7 +175,8 @@ static void facts_write(struct jw *w, const char *name, const char *digest, int6
     jw_end(w);
 }
 
-static int publish(struct import *m, const char *file, struct sl_buf *out, struct sl_err *err)
+int image_publish(const struct agent *a, const char *name, const char *file, const char *digest,
+                  int64_t files, struct sl_buf *out, struct sl_err *err)
 {
     char final[PATH_MAX], facts[PATH_MAX];
     struct stat st;
@@ -183,9 +184,9 @@ static int publish(struct import *m, const char *file, struct sl_buf *out, struc
     if (fd < 0 || fsync(fd) < 0 || fstat(fd, &st) < 0)
         return sl_fail_errno(err, errno, "write %s", file);
     struct jw w = {out};
-    facts_write(&w, m->in->name, m->digest, st.st_size, m->u.files);
-    agent_path(final, "%s/images/%s.erofs", m->a->state_dir, m->in->name);
-    agent_path(facts, "%s/images/%s.json", m->a->state_dir, m->in->name);
+    facts_write(&w, name, digest, st.st_size, files);
+    agent_path(final, "%s/images/%s.erofs", a->state_dir, name);
+    agent_path(facts, "%s/images/%s.json", a->state_dir, name);
     FAILPOINT("agent.image_made");
     if (rename(file, final) < 0)
         return sl_fail_errno(err, errno, "rename %s", file);
@@ -209,12 +210,12 @@ static int import_run(struct import *m, struct sl_buf *out, struct sl_err *err)
     FAILPOINT("agent.image_unpacked");
     (void)tell(m, &m->u);
     agent_path(file, "%s/image.erofs", m->temp);
-    if (erofs_make(&m->u, root, file, err) < 0)
+    if (erofs_make(&m->u, root, file, 0, err) < 0)
         return -1;
-    return publish(m, file, out, err);
+    return image_publish(m->a, m->in->name, file, m->digest, m->u.files, out, err);
 }
 
-static int facts_read(const struct agent *a, const char *name, struct sl_buf *b)
+int image_facts(const struct agent *a, const char *name, struct sl_buf *b)
 {
     char path[PATH_MAX];
     struct sl_err ignored = {0};
@@ -229,7 +230,7 @@ static bool already(const struct agent *a, const struct image_import *in, struct
     SL_AUTO_BUF struct sl_buf b = SL_BUF(FACTS_MAX);
     JR_AUTO_DOC struct jr_doc *doc = NULL;
     struct sl_err ignored = {0};
-    if (!in->digest || facts_read(a, in->name, &b) < 0 ||
+    if (!in->digest || image_facts(a, in->name, &b) < 0 ||
         jr_open(sl_buf_str(&b), b.n, &doc, &ignored) < 0 ||
         !sl_streq(jr_text(jr_get(jr_root(doc), "digest"), ""), in->digest))
         return false;
@@ -277,7 +278,7 @@ int image_list(const struct agent *a, struct sl_buf *out, struct sl_err *err)
         if (n < 6 || n > 68 || !sl_streq(e->d_name + n - 5, ".json"))
             continue;
         snprintf(name, sizeof name, "%.*s", (int)n - 5, e->d_name);
-        if (facts_read(a, name, &b) == 0)
+        if (image_facts(a, name, &b) == 0)
             jw_raw(&w, NULL, sl_buf_str(&b));
     }
     if (d)

@@ -29,8 +29,27 @@ int image_list(const struct agent *a, struct sl_buf *out, struct sl_err *err);
 int image_remove(const struct agent *a, const char *name, struct sl_err *err);
 
 /* image_erofs.c: an EROFS file of the folder `root`, the same bytes for the same content; no
- * extended attributes. `u` tells which of its files are mostly holes. */
-int erofs_make(const struct unpack *u, const char *root, const char *file, struct sl_err *err);
+ * extended attributes. `u` tells which of its files are mostly holes. max_bytes (0: any) bounds the
+ * file: SL_QUOTA. */
+int erofs_make(const struct unpack *u, const char *root, const char *file, int64_t max_bytes,
+               struct sl_err *err);
+
+/* image_save.c: an image `name` of a disk that nobody uses, over the image that it was used with.
+ * Kept: files, folders, links, owners, modes (setuid too). Not kept: extended attributes, pipes,
+ * sockets, devices. Nothing is done when `name` is here already. */
+struct image_save {
+    const char *name, *volume, *image;
+    int64_t max_bytes; /* of the file; SL_QUOTA when it is larger */
+    int (*progress)(void *arg, const char *json);
+    void *progress_arg;
+};
+int image_save(const struct agent *a, const struct image_save *in, struct sl_buf *out,
+               struct sl_err *err);
+/* image.c, shared with it */
+int image_facts(const struct agent *a, const char *name, struct sl_buf *out);
+int image_publish(const struct agent *a, const char *name, const char *file, const char *digest,
+                  int64_t files, struct sl_buf *out, struct sl_err *err);
+void images_remove(const struct agent *a, const char *prefix, const char *name);
 
 /* OCI layout (oci.c). `layout`: its folder, open. ret_digest: of the manifest, "sha256:...". */
 bool oci_is_layout(int layout);

@@ -5,7 +5,9 @@
 #include "base/io/proc.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum { MKFS_LIMIT_S = 3600, COPY_BYTES = 1 << 20 };
@@ -17,6 +19,7 @@ struct making {
     const struct unpack *u;
     const char *root, *file;
     char aside[PATH_MAX]; /* beside `file` */
+    int64_t max_bytes;
 };
 
 static int mkfs(const struct making *m, struct sl_err *err)
@@ -31,7 +34,19 @@ static int mkfs(const struct making *m, struct sl_err *err)
         argv[n++] = "-C65536";
     argv[n++] = m->file;
     argv[n++] = m->root;
-    return proc_run(&(struct proc){.argv = argv, .timeout_s = MKFS_LIMIT_S}, err);
+    struct rlimit was, now;
+    getrlimit(RLIMIT_FSIZE, &was);
+    now = was;
+    now.rlim_cur = m->max_bytes ? (rlim_t)m->max_bytes : was.rlim_cur;
+    setrlimit(RLIMIT_FSIZE, &now); /* of mkfs: a signal ends it there */
+    struct proc p = {.argv = argv, .timeout_s = MKFS_LIMIT_S};
+    int rc = proc_run(&p, err);
+    setrlimit(RLIMIT_FSIZE, &was);
+    if (rc < 0 && m->max_bytes && p.status == 128 + SIGXFSZ)
+        return sl_fail_at(err, SL_QUOTA, "name",
+                          "the image is larger than the %lld MB that are left to the account",
+                          (long long)m->max_bytes / 1000000);
+    return rc;
 }
 
 /* Copies the data between the holes. */
@@ -70,8 +85,10 @@ static int put_aside(const struct making *m, int root, const char *name, int num
     if (to < 0)
         return sl_fail_errno(err, errno, "make %s", copy);
     int rc = copy_data(fd, to, st.st_size, budget, err);
-    if (rc)
+    if (rc) {
+        unlink(copy);
         return rc < 0 ? -1 : 0; /* over the budget: mkfs reads the real one */
+    }
     if (fchown(to, st.st_uid, st.st_gid) < 0 || fchmod(to, st.st_mode & 07777) < 0)
         return sl_fail_errno(err, errno, "set the owner of %s", copy);
     snprintf(target, sizeof target, "/proc/self/fd/%d", fd);
@@ -95,9 +112,10 @@ static int with_holes(void *arg, struct sl_err *err)
     return mkfs(m, err);
 }
 
-int erofs_make(const struct unpack *u, const char *root, const char *file, struct sl_err *err)
+int erofs_make(const struct unpack *u, const char *root, const char *file, int64_t max_bytes,
+               struct sl_err *err)
 {
-    struct making m = {u, root, file, ""};
+    struct making m = {u, root, file, "", max_bytes};
     agent_path(m.aside, "%s.aside", file);
     return u->holey_n ? mounts_apart(with_holes, &m, err) : mkfs(&m, err);
 }

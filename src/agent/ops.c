@@ -28,6 +28,13 @@ static const struct jr_field import_fields[] = {COMMON,
                                                 FIELD(username, 0, 255),
                                                 FIELD(password, 0, 1023),
                                                 {0}};
+static const struct jr_field save_fields[] = {
+    COMMON,
+    FIELD(name, JR_REQUIRED, 63),
+    FIELD(volume, JR_REQUIRED, 63),
+    FIELD(image, JR_REQUIRED, 63),
+    JR_INT(struct args, max_bytes, "max_bytes", JR_REQUIRED, 1, INT64_MAX / 2),
+    {0}};
 static const struct jr_field name_fields[] = {COMMON, FIELD(name, JR_REQUIRED, 63), {0}};
 static const struct jr_field volume_fields[] = {COMMON, FIELD(volume, JR_REQUIRED, 63), {0}};
 static const struct jr_field sanitize_fields[] = {
@@ -60,6 +67,16 @@ static int op_image_import(struct op_call *c, const struct args *g, struct sl_er
     if (agent_name(g->name, "name", err) < 0)
         return -1;
     return image_import(c->a, &in, c->out, err);
+}
+
+static int op_image_save(struct op_call *c, const struct args *g, struct sl_err *err)
+{
+    const struct image_save in = {g->name,      g->volume,   g->image,
+                                  g->max_bytes, c->progress, c->progress_arg};
+    if (agent_name(g->name, "name", err) < 0 || agent_name(g->volume, "volume", err) < 0 ||
+        agent_name(g->image, "image", err) < 0)
+        return -1;
+    return image_save(c->a, &in, c->out, err);
 }
 
 static int op_image_list(struct op_call *c, const struct args *g, struct sl_err *err)
@@ -109,6 +126,7 @@ static const struct op {
     {AGENT_OP_PROBE, no_fields, op_probe},
     {AGENT_OP_HEALTH, no_fields, op_health},
     {AGENT_OP_IMAGE_IMPORT, import_fields, op_image_import},
+    {AGENT_OP_IMAGE_SAVE, save_fields, op_image_save},
     {AGENT_OP_IMAGE_LIST, no_fields, op_image_list},
     {AGENT_OP_IMAGE_REMOVE, name_fields, op_image_remove},
     {AGENT_OP_LEASE_START, .whole = op_lease_start},

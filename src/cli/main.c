@@ -76,10 +76,18 @@ static const struct cmd_verb verbs[] = {
          "Each is told ahead by an event and a mail; \"off\" switches it off."},
     {"rm", "LEASE", "stop and give up an instance; its disk becomes a tombstone",
      OPTS(rm_opts, struct wait_args), rm_main, 1, 1},
-    {"image list", "", "images that can be run", NO_OPTS, image_list_main, 0, 0},
-    {"image import", "NAME FILE", "import a root tarball or OCI layout (operator)",
-     OPTS(image_import_opts, struct image_args), image_import_main, 2, 2},
-    {"image rm", "IMAGE", "remove an image (operator)", NO_OPTS, image_rm_main, 1, 1},
+    {"image list", "", "images: everybody's, yours, and those that could be imported", NO_OPTS,
+     image_list_main, 0, 0},
+    {"image import", "NAME [FILE|REFERENCE]",
+     "import a root tarball, an OCI layout or an image of a registry (operator)",
+     OPTS(image_import_opts, struct image_args), image_import_main, 1, 2,
+     .details = "REFERENCE is docker://HOST/REPOSITORY@sha256:HEX or docker://HOST/REPOSITORY:TAG. "
+                "With NAME alone it is the catalogue's. The node fetches it; the registry's user "
+                "name and password reach nobody but the registry and its token service."},
+    {"image save", "LEASE NAME", "keep a stopped instance as an image of your own",
+     OPTS(image_save_opts, struct image_args), image_save_main, 2, 2},
+    {"image rm", "IMAGE", "remove an image: your own, or any as operator", NO_OPTS, image_rm_main,
+     1, 1},
     {"volume list", "", "your disks, deleted ones too until they are purged", NO_OPTS,
      volume_list_main, 0, 0},
     {"volume rm", "VOLUME", "delete a disk; --purge destroys it now",
@@ -142,6 +150,7 @@ static const char man_tail[] =
     ".TP\nSTARLEASE_URL, STARLEASE_TOKEN, STARLEASE_CA\nbefore the configuration file\n"
     ".TP\nSTARLEASE_CONFIG\nthe configuration file\n"
     ".TP\nSTARLEASE_PASSWORD\nthe password for signup and login\n"
+    ".TP\nSTARLEASE_REGISTRY_PASSWORD\nthe password for image import --registry-user\n"
     ".SH FILES\n"
     ".TP\n~/.config/starlease/config\nserver, token, pinned key; mode 0600\n"
     ".TP\n/usr/share/starlease/prices/seed.csv\nprices used without a server\n";

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * things.c: images, volumes and SSH keys: lists with add and remove; and the two verbs they share.
+ * things.c: volumes and SSH keys: lists with add and remove; and the two verbs they share.
  */
 #include "cli/verbs.h"
 #include "base/core/id.h"
 #include "base/io/proc.h"
-#include <time.h>
 
 int cli_list_verb(struct cli *c, const char *path, const struct column *columns, struct sl_err *err)
 {
@@ -40,85 +39,6 @@ int cli_delete_verb(struct cli *c, const char *path, const char *id, const char 
     answer_free(&a);
     return rc;
 }
-
-/* ---- images ---- */
-static const struct column image_columns[] = {{"ID", "id"},
-                                              {"NAME", "name"},
-                                              {"STATE", "state"},
-                                              {"SIZE", "size_bytes", COL_BYTES},
-                                              {"FILES", "files", COL_RIGHT},
-                                              {"DIGEST", "digest"},
-                                              {"REASON", "reason"},
-                                              {0}};
-const struct cmd_opt image_import_opts[] = {
-    {"digest", 0, CMD_TEXT, "sha256:HEX", "refuse a file with another digest", NULL,
-     offsetof(struct image_args, digest)},
-    {"node", 0, CMD_TEXT, "NODE", "where the file lies; default: the only node", NULL,
-     offsetof(struct image_args, node)},
-    {"no-wait", 0, CMD_FLAG, NULL, "return when the import has begun", NULL,
-     offsetof(struct image_args, no_wait)},
-    {0}};
-
-static int image_list(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
-{
-    return cli_list_verb(c, "/v1/images", image_columns, err);
-}
-CLI_VERB(image_list)
-
-/* Follows an operation to its end. */
-static int operation_wait(struct cli *c, const char *id, struct answer *a, struct sl_err *err)
-{
-    const char *path = sl_arena_printf(&c->arena, "/v1/operations/%s", cli_quote(c, id));
-    for (;;) {
-        if (cli_get_change(c, path, 20, a, err) < 0)
-            return -1;
-        const char *state = jr_text(jr_get(a->root, "state"), "");
-        if (sl_streq(state, "done"))
-            return 0;
-        if (sl_streq(state, "failed"))
-            return sl_fail(err, SL_INVALID, "%s", jr_text(jr_get(a->root, "error"), "it failed"));
-        nanosleep(&(struct timespec){0, 200000000}, NULL);
-    }
-}
-
-static int image_import(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
-{
-    const struct image_args *o = opts;
-    SL_AUTO_FREE char *path = realpath(argv[1], NULL); /* on this machine, it usually is the node */
-    SL_AUTO_BUF struct sl_buf b = SL_BUF(16384);
-    struct jw w = {&b};
-    jw_object(&w, NULL);
-    jw_str(&w, "name", argv[0]);
-    jw_str(&w, "path", path ? path : argv[1]);
-    if (o->digest)
-        jw_str(&w, "digest", o->digest);
-    if (o->node)
-        jw_str(&w, "node", o->node);
-    jw_end(&w);
-    struct answer a = {0};
-    int rc = cli_call(c, "POST", "/v1/images", sl_buf_str(&b), &a, err);
-    if (rc == 0 && !o->no_wait) {
-        const char *op = sl_arena_strdup(&c->arena, jr_text(jr_get(a.root, "id"), ""));
-        a.etag[0] = 0;
-        rc = operation_wait(c, op, &a, err);
-    }
-    if (rc == 0 && c->json)
-        cli_print_json(a.root);
-    else if (rc == 0)
-        printf("image %s: %s\n", argv[0], o->no_wait ? "import has begun" : "imported");
-    answer_free(&a);
-    return rc;
-}
-CLI_VERB(image_import)
-
-static int image_rm(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
-{
-    const char *id;
-    if (cli_find_id(c, "/v1/images", "img", "name", "image", argv[0], &id, err) < 0)
-        return -1;
-    return cli_delete_verb(c, "/v1/images", id, "removed", err);
-}
-CLI_VERB(image_rm)
 
 /* ---- volumes ---- */
 static const struct column volume_columns[] = {{"ID", "id"},

@@ -147,7 +147,7 @@ VERB_MAIN(cp);
 
 /* things.c: images, volumes, keys */
 struct image_args {
-    const char *digest, *node;
+    const char *digest, *node, *user, *password_file;
     bool no_wait;
 };
 struct volume_args {
@@ -156,9 +156,10 @@ struct volume_args {
 struct key_args {
     const char *name;
 };
-extern const struct cmd_opt image_import_opts[], volume_rm_opts[], key_add_opts[];
+extern const struct cmd_opt image_import_opts[], image_save_opts[], volume_rm_opts[], key_add_opts[];
 VERB_MAIN(image_list);
 VERB_MAIN(image_import);
+VERB_MAIN(image_save);
 VERB_MAIN(image_rm);
 VERB_MAIN(volume_list);
 VERB_MAIN(volume_rm);

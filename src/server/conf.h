@@ -54,6 +54,7 @@ struct server_conf {
     int64_t reconcile_s;      /* between looks at what the nodes run */
     int64_t tombstone_keep_s; /* a deleted disk keeps its data so long */
     int64_t shared_quota_gb;  /* of an account's shared drive */
+    int64_t quota_images, quota_image_gb;
     /* [node] */
     const char *node_sockets; /* "unix:/run/starlease/agentd.sock ...": enrolled at start */
     const char *ssh_host;     /* shown to renters; "" = the node's name */
@@ -61,6 +62,7 @@ struct server_conf {
     /* [prices] */
     const char *price_files; /* CSV files imported at start, blanks between */
     const char *model_file;  /* CSV of card models, read at start */
+    const char *image_catalogue, *image_compat; /* images.* */
     int64_t price_notice_s;  /* a higher price comes into force so much later, at the earliest */
 };
 

@@ -44,7 +44,8 @@ struct creation {
     struct server *s;
     const char *account_id;
     const struct lease_want *want;
-    char id[ID_TEXT], volume_id[ID_TEXT], name[64], node[64], digest[DIGEST_TEXT];
+    char id[ID_TEXT], volume_id[ID_TEXT], name[64], node[64], digest[DIGEST_TEXT],
+        image[IMAGE_NAME];
     struct quote quote;
     uint64_t mask;
     int64_t slot;
@@ -166,7 +167,7 @@ static int place_lease(struct creation *k, struct sl_err *err)
     struct place_ask ask = {.account_id = k->account_id,
                             .model = k->quote.model,
                             .gpus = k->quote.gpus,
-                            .image = k->quote.image,
+                            .image = k->image,
                             .digest = k->digest};
     if (place_in_db(k->c, k->s, &ask, k->node, &k->mask, err) < 0 ||
         node_take(k->c, k->s, k->node, k->account_id, k->mask, err) < 0)
@@ -219,7 +220,7 @@ static int create(struct creation *k, struct sl_err *err)
     if (account_active(c, k->account_id, err) < 0 ||
         quote_use(c, s, k->account_id, k->want->quote, k->id, &k->quote, err) < 0 ||
         pick_name(k, err) < 0 || pick_keys(k, err) < 0 || write_command(k, err) < 0 ||
-        image_check(c, q->image, k->digest, err) < 0 ||
+        image_check(c, k->account_id, q->image, k->digest, k->image, err) < 0 ||
         quota_check(c, k->account_id, q->gpus, 1, q->disk_gb, err) < 0 ||
         wallet_spend_check(c, s, k->account_id, q->rate_micro, err) < 0)
         return -1;
@@ -263,12 +264,12 @@ int lease_create(struct db_c *c, struct server *s, const char *account_id,
 int lease_start(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
                 struct sl_err *err)
 {
-    char node[64], digest[DIGEST_TEXT];
+    char node[64], digest[DIGEST_TEXT], image[IMAGE_NAME];
     uint64_t mask;
     struct place_ask ask = {.account_id = l->account_id,
                             .model = l->model,
                             .gpus = l->gpus,
-                            .image = l->image,
+                            .image = image,
                             .digest = digest,
                             .node_name = l->node_name};
     if (l->state == LEASE_PLACED || l->state == LEASE_STARTING || l->state == LEASE_RUNNING)
@@ -280,7 +281,8 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
                           l->gpu_mask && l->state == LEASE_STOPPED
                               ? " but its node has not confirmed that yet"
                               : "");
-    if (account_active(c, l->account_id, err) < 0 || image_check(c, l->image, digest, err) < 0 ||
+    if (account_active(c, l->account_id, err) < 0 || image_saving(c, l->id, err) < 0 ||
+        image_check(c, l->account_id, l->image, digest, image, err) < 0 ||
         autostop_starting(c, s, l, err) < 0 ||
         quota_check(c, l->account_id, l->gpus, 0, 0, err) < 0 ||
         wallet_spend_check(c, s, l->account_id, l->rate_micro, err) < 0 ||

@@ -5,6 +5,7 @@
  */
 #include "base/core/failpoint.h"
 #include "server/auth.h"
+#include "server/image.h"
 #include "server/lease.h"
 #include "server/meter.h"
 #include "server/node.h"
@@ -21,6 +22,7 @@ struct work {
     struct lease lease;
     struct node at;
     struct volume volume;
+    char image[IMAGE_NAME]; /* as the node knows it */
     struct engine_node node;
     const struct engine *engine;
     bool go; /* the lease still wants what the operation says */
@@ -34,6 +36,11 @@ static int load(struct db_c *c, struct work *k, struct sl_err *err)
         node_get(c, k->op->node_name, &k->arena, &k->at, err) < 0 ||
         volume_get(c, NULL, k->lease.volume_id, &k->volume, err) < 0)
         return -1;
+    struct image i;
+    int rc = image_find(c, k->lease.account_id, k->lease.image, &i, err);
+    if (rc < 0)
+        return -1;
+    (void)snprintf(k->image, sizeof k->image, "%s", rc ? i.file : k->lease.image);
     return node_engine(c, k->op->node_name, &k->node, &k->engine, err);
 }
 
@@ -66,7 +73,7 @@ static void write_request(struct work *k, struct sl_buf *b)
     jw_int(&w, "epoch", l->epoch);
     jw_str(&w, "account", l->account_id);
     jw_str(&w, "hostname", l->name);
-    jw_str(&w, "image", l->image);
+    jw_str(&w, "image", k->image);
     jw_object(&w, "volume");
     jw_str(&w, "id", k->volume.id);
     jw_int(&w, "size_bytes", k->volume.size_bytes);

@@ -39,7 +39,8 @@ static const struct sm_state image_states[] = {
     [IMAGE_IMPORTING] = {"importing", SM_TO(IMAGE_AVAILABLE) | SM_TO(IMAGE_FAILED), false, 7200, IMAGE_FAILED},
     [IMAGE_AVAILABLE] = {"available", SM_TO(IMAGE_IMPORTING) | SM_TO(IMAGE_DELETED), false, 0, 0},
     [IMAGE_FAILED]    = {"failed",    SM_TO(IMAGE_IMPORTING) | SM_TO(IMAGE_DELETED), false, 0, 0},
-    [IMAGE_DELETED]   = {"deleted",   SM_TO(IMAGE_IMPORTING), false, 0, 0},
+    [IMAGE_DELETED]   = {"deleted",   SM_TO(IMAGE_IMPORTING) | SM_TO(IMAGE_LISTED), false, 0, 0},
+    [IMAGE_LISTED]    = {"listed",    SM_TO(IMAGE_IMPORTING) | SM_TO(IMAGE_DELETED), false, 0, 0},
 };
 /* running goes back to pending when an attempt fails, and for every row when the daemon starts. */
 static const struct sm_state operation_states[] = {

@@ -45,7 +45,14 @@ enum volume_state {
     VOLUME_PURGED,  /* data gone, row kept for the record */
     VOLUME_STATE_MAX
 };
-enum image_state { IMAGE_IMPORTING, IMAGE_AVAILABLE, IMAGE_FAILED, IMAGE_DELETED, IMAGE_STATE_MAX };
+enum image_state {
+    IMAGE_IMPORTING,
+    IMAGE_AVAILABLE,
+    IMAGE_FAILED,
+    IMAGE_DELETED,
+    IMAGE_LISTED, /* of the catalogue, not imported */
+    IMAGE_STATE_MAX
+};
 enum operation_state {
     OPERATION_PENDING,
     OPERATION_RUNNING,

@@ -12,6 +12,7 @@
 #include "server/control.h"
 #include "server/event.h"
 #include "server/http.h"
+#include "server/image.h"
 #include "server/mail.h"
 #include "server/node.h"
 #include "server/operation.h"
@@ -132,7 +133,7 @@ struct parts {
 static int start_parts(struct server *s, struct parts *p, struct sl_arena *arena,
                        struct sl_err *err)
 {
-    if (catalog_bootstrap(s, err) < 0 || mail_start(s, err) < 0)
+    if (catalog_bootstrap(s, err) < 0 || image_bootstrap(s, err) < 0 || mail_start(s, err) < 0)
         return -1;
     p->control = control_start(s, err);
     if (!p->control || http_start(s, &p->http, err) < 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "server/image.h"
 #include "server/price.h"
 #include "server/quote.h"
 
@@ -35,9 +36,9 @@ static int64_t horizon(const struct server *s, int64_t rate_micro)
     return h;
 }
 
-static int want_check(struct db_c *c, const struct quote_want *w, struct sl_err *err)
+static int want_check(struct db_c *c, const char *account_id, const struct quote_want *w,
+                      struct sl_err *err)
 {
-    int64_t n;
     if (w->gpus < 1 || w->gpus > QUOTE_GPUS_MAX)
         return sl_fail_at(err, SL_INVALID, "gpus", "gpus: %lld is not between 1 and %d",
                           (long long)w->gpus, QUOTE_GPUS_MAX);
@@ -46,13 +47,7 @@ static int want_check(struct db_c *c, const struct quote_want *w, struct sl_err 
                           (long long)w->disk_gb);
     if (strlen(w->model) >= MODEL_TEXT || strlen(w->image) >= IMAGE_TEXT)
         return sl_fail_at(err, SL_INVALID, "model", "model or image: the name is too long");
-    if (db_value(c, 0, &n, err, "SELECT COUNT(*) FROM image WHERE name = ?1", "t", w->image) < 0)
-        return -1;
-    if (n == 0)
-        return sl_fail_at(err, SL_NOT_FOUND, "image",
-                          "image: \"%.60s\" is not here; `starlease image list` shows what is",
-                          w->image);
-    return 0;
+    return image_quotable(c, account_id, w->image, err);
 }
 
 int quote_make(struct db_c *c, struct server *s, const char *account_id,
@@ -63,7 +58,7 @@ int quote_make(struct db_c *c, struct server *s, const char *account_id,
     struct price p;
     int64_t now = env_now(s->env);
     *r = (struct quote){.gpus = want->gpus, .disk_gb = want->disk_gb, .created_us = now};
-    if (want_check(c, want, err) < 0 || wallet_get(c, account_id, &w, err) < 0 ||
+    if (want_check(c, account_id, want, err) < 0 || wallet_get(c, account_id, &w, err) < 0 ||
         price_in_force(c, want->model, w.currency, now, &arena, &p, err) < 0)
         return -1;
     env_id(s->env, "quo", r->id);

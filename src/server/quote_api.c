@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/catalog.h"
+#include "server/image.h"
 #include "server/money_api.h"
 #include "server/quote.h"
 #include <stdarg.h>
@@ -47,7 +48,11 @@ static void rules_write(struct jw *w, const struct server *s, const struct quote
     rule(w, "when the funds end the instance stops; its disk is kept for %lld days",
          (long long)(s->conf.disk_keep_s / 86400));
     rule(w, "this price stays for as long as the instance lives, whatever the price table does");
-    jw_end(w);
+}
+
+static void warning(void *arg, const char *sentence)
+{
+    rule(arg, "warning: %s", sentence);
 }
 
 static int quote_write(struct db_c *c, struct req *r, struct jw *w, const struct quote *q,
@@ -84,9 +89,11 @@ static int quote_write(struct db_c *c, struct req *r, struct jw *w, const struct
     jw_int(w, "balance_lasts_s", money_seconds_for(q->rate_micro, free_micro));
     jw_int(w, "fence_after_s", r->s->conf.fence_after_s);
     rules_write(w, r->s, q, &wallet);
+    int rc = image_warn_of(c, q->image, q->model, warning, w, err);
+    jw_end(w);
     jw_bool(w, "emulated", stock.emulated);
     jw_end(w);
-    return 0;
+    return rc;
 }
 
 int quote_create(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)

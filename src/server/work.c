@@ -34,6 +34,7 @@ const struct operation_kind operation_kinds[] = {
     {"volume_remove", volume_run_remove, 0, NULL},
     {"image_import", image_run_import, 3, image_import_gave_up, .slow = true},
     {"image_remove", image_run_remove, 20, NULL, .slow = true},
+    {"image_save", image_run_save, 5, image_save_gave_up, .slow = true},
     {0}};
 
 /* A claimed operation on its way to a worker; owns its arena. */
@@ -88,7 +89,7 @@ struct claim {
     struct job *jobs; /* result */
 };
 /* Quick work first: a start must not wait behind wipes that take minutes. */
-#define SLOW_KINDS "('sanitize', 'image_import', 'image_remove')"
+#define SLOW_KINDS "('sanitize', 'image_import', 'image_remove', 'image_save')"
 static const char sql_due[] =
     "SELECT id, ref, COALESCE(node_name, '') FROM operation WHERE state = 'pending' AND "
     "next_us <= ?1 AND CASE WHEN kind IN " SLOW_KINDS " THEN 1 ELSE 0 END = ?2 "

@@ -302,7 +302,7 @@ static int image_import(struct sim_node *n, int fd, const struct jr_val *request
                         struct sl_err *err)
 {
     char hex[SHA256_HEX], digest[80];
-    const char *path = jr_text(jr_get(request, "path"), "");
+    const char *path = jr_text(jr_get(request, "path"), jr_text(jr_get(request, "reference"), ""));
     const char *name = jr_text(jr_get(request, "name"), "");
     for (int64_t done = 0; done <= 100; done += 50) {
         char line[96];
@@ -379,7 +379,7 @@ static int dispatch(struct fleet *f, int fd, const struct jr_val *request, struc
         return lease_start(f, n, request, w, err);
     if (sl_streq(op, "lease.stop"))
         return lease_stop(f, request, w, err);
-    if (sl_streq(op, "image.import"))
+    if (sl_streq(op, "image.import") || sl_streq(op, "image.save"))
         return image_import(n, fd, request, w, err);
     if (sl_streq(op, "sanitize"))
         return sanitize(f, n, request, w, err);

@@ -14,6 +14,7 @@
 #define AGENT_OP_IMAGE_IMPORT                                                                      \
     "image.import" /* name, path or reference, digest?, username?, password? -> name, digest,      \
                       size_bytes, files */
+#define AGENT_OP_IMAGE_SAVE "image.save"     /* name, volume, image, max_bytes -> as image.import */
 #define AGENT_OP_IMAGE_LIST "image.list"     /* -> images */
 #define AGENT_OP_IMAGE_REMOVE "image.remove" /* name */
 #define AGENT_OP_LEASE_START "lease.start"   /* agent/spec.h -> started */

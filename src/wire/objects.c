@@ -254,11 +254,22 @@ FIELDS(volume) = {{"id", WIRE_STR, 0, NULL, ""},
                   {0}};
 OBJECT(volume, "Volume", "A disk");
 
-FIELDS(image) = {{"id", WIRE_STR, 0, NULL, ""},       {"name", WIRE_STR, 0, NULL, ""},
-                 {"digest", WIRE_STR, 0, NULL, ""},   {"source", WIRE_STR, 0, NULL, ""},
-                 {"state", WIRE_STR, 0, NULL, ""},    {"size_bytes", WIRE_INT, 0, NULL, ""},
-                 {"files", WIRE_INT, 0, NULL, ""},    {"reason", WIRE_STR, 0, NULL, ""},
-                 {"created", WIRE_TIME, 0, NULL, ""}, {0}};
+FIELDS(image) = {
+    {"id", WIRE_STR, 0, NULL, ""},
+    {"name", WIRE_STR, 0, NULL, "what a quote names"},
+    {"digest", WIRE_STR, 0, NULL, "of the manifest, the tar file, or the saved file"},
+    {"source", WIRE_STR, 0, NULL, "file, docker:// reference, or the saved instance"},
+    {"state", WIRE_STR, 0, NULL, "importing, available, failed, deleted, listed (not imported)"},
+    {"size_bytes", WIRE_INT, 0, NULL, "on a node"},
+    {"files", WIRE_INT, 0, NULL, ""},
+    {"reason", WIRE_STR, 0, NULL, "why it failed"},
+    {"account", WIRE_STR, WIRE_NULLABLE, NULL, "whose it is; null: everybody's"},
+    {"rocm", WIRE_STR, 0, NULL, "ROCm version, of catalogue images"},
+    {"frameworks", WIRE_STR, 0, NULL, "of catalogue images"},
+    {"import_with", WIRE_STR, WIRE_NULLABLE, NULL, "the command that imports a listed image"},
+    {"warnings", WIRE_STRS, 0, NULL, "cards and kernels here that it does not run on"},
+    {"created", WIRE_TIME, 0, NULL, ""},
+    {0}};
 OBJECT(image, "Image", "A root file system");
 
 FIELDS(node) = {{"name", WIRE_STR, 0, NULL, ""},

@@ -46,6 +46,19 @@ static const struct column model_columns[] = {COL(model_row, name, CELL_TEXT, tr
                                               COL(model_row, source, CELL_TEXT, false),
                                               {0}};
 
+static const struct column catalogue_columns[] = {COL(catalogue_row, name, CELL_TEXT, true),
+                                                  COL(catalogue_row, reference, CELL_TEXT, true),
+                                                  COL(catalogue_row, rocm, CELL_TEXT, true),
+                                                  COL(catalogue_row, frameworks, CELL_TEXT, true),
+                                                  COL(catalogue_row, note, CELL_TEXT, false),
+                                                  COL(catalogue_row, source, CELL_TEXT, false),
+                                                  {0}};
+static const struct column compat_columns[] = {COL(compat_row, gfx, CELL_TEXT, true),
+                                               COL(compat_row, rocm_min, CELL_TEXT, false),
+                                               COL(compat_row, kernel_min, CELL_TEXT, false),
+                                               COL(compat_row, source, CELL_TEXT, true),
+                                               {0}};
+
 struct csv {
     const char *name, *p, *end;
     int line; /* of the record being read, from 1 */
@@ -296,6 +309,68 @@ int model_file_parse(const char *name, const char *text, size_t n, struct sl_are
                 v.line = ret->rows[i].line;
                 return fail_cell(&v, "name", err, "is there twice", ret->rows[i].name);
             }
+    return 0;
+}
+
+int version_number(const char *text)
+{
+    char *end;
+    long major = strtol(text, &end, 10);
+    if (end == text || *end != '.' || end[1] < '0' || end[1] > '9' || major < 0 || major > 999)
+        return 0;
+    long minor = strtol(end + 1, NULL, 10);
+    return minor < 0 || minor > 999 ? 0 : (int)(major * 1000 + minor);
+}
+
+static int version_check(struct csv *v, int line, const char *column, const char *cell,
+                         struct sl_err *err)
+{
+    v->line = line;
+    if (!*cell || version_number(cell))
+        return 0;
+    return fail_cell(v, column, err, "is not a version; write 6.4", cell);
+}
+
+int catalogue_file_parse(const char *name, const char *text, size_t n, struct sl_arena *arena,
+                         struct catalogue_file *ret, struct sl_err *err)
+{
+    struct csv v;
+    *ret = (struct catalogue_file){0};
+    if (csv_open(&v, name, text, n, arena, err) < 0 ||
+        rows_read(&v, catalogue_columns, sizeof(struct catalogue_row),
+                  offsetof(struct catalogue_row, line), (void **)&ret->rows, &ret->n, err) < 0)
+        return -1;
+    for (int i = 0; i < ret->n; i++) {
+        const struct catalogue_row *r = &ret->rows[i];
+        if (version_check(&v, r->line, "rocm", r->rocm, err) < 0)
+            return -1;
+        if (!sl_starts(r->reference, "docker://"))
+            return fail_cell(&v, "reference", err, "does not begin with docker://", r->reference);
+        for (int k = 0; k < i; k++)
+            if (sl_streq(r->name, ret->rows[k].name))
+                return fail_cell(&v, "name", err, "is there twice", r->name);
+    }
+    return 0;
+}
+
+int compat_file_parse(const char *name, const char *text, size_t n, struct sl_arena *arena,
+                      struct compat_file *ret, struct sl_err *err)
+{
+    struct csv v;
+    *ret = (struct compat_file){0};
+    if (csv_open(&v, name, text, n, arena, err) < 0 ||
+        rows_read(&v, compat_columns, sizeof(struct compat_row), offsetof(struct compat_row, line),
+                  (void **)&ret->rows, &ret->n, err) < 0)
+        return -1;
+    for (int i = 0; i < ret->n; i++) {
+        const struct compat_row *r = &ret->rows[i];
+        if (version_check(&v, r->line, "rocm_min", r->rocm_min, err) < 0 ||
+            version_check(&v, r->line, "kernel_min", r->kernel_min, err) < 0)
+            return -1;
+        for (int k = 0; k < i; k++)
+            if (sl_streq(r->gfx, ret->rows[k].gfx))
+                return fail_cell(&v, "gfx", err, "is there twice", r->gfx);
+    }
     return 0;
 }
 

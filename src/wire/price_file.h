@@ -43,6 +43,31 @@ struct model_file {
     int n;
 };
 
+/* Public images by reference, and what cards need of ROCm and kernel (docs/images.md). */
+struct catalogue_row {
+    const char *name, *reference, *rocm, *frameworks, *note, *source;
+    int line;
+};
+struct compat_row {
+    const char *gfx, *rocm_min, *kernel_min, *source;
+    int line;
+};
+struct catalogue_file {
+    struct catalogue_row *rows;
+    int n;
+};
+struct compat_file {
+    struct compat_row *rows;
+    int n;
+};
+
+int catalogue_file_parse(const char *name, const char *text, size_t n, struct sl_arena *arena,
+                         struct catalogue_file *ret, struct sl_err *err);
+int compat_file_parse(const char *name, const char *text, size_t n, struct sl_arena *arena,
+                      struct compat_file *ret, struct sl_err *err);
+/* "6.4" -> 6004, "5.10.3" -> 5010; 0 when it is not NUMBER.NUMBER. */
+int version_number(const char *text);
+
 int price_file_parse(const char *name, const char *text, size_t n, struct sl_arena *arena,
                      struct price_file *ret, struct sl_err *err);
 int model_file_parse(const char *name, const char *text, size_t n, struct sl_arena *arena,

@@ -111,9 +111,12 @@ def lifecycle(ann, op, lease):
     reach(ann, lease, "stopped")
     operation = ann.must("GET", f"/v1/operations?ref={lease['id']}")["items"][0]
     ann.must("GET", "/v1/operations/" + operation["id"])
+    save = ann.must("POST", f"/v1/leases/{lease['id']}/images", {"name": "mine"})
+    wait_for(lambda: ann.must("GET", "/v1/operations/" + save["id"])["state"] == "done", 60, "the image to be saved")
+    image = [i for i in ann.must("GET", "/v1/images")["items"] if i["name"] == "mine"][0]
     disk = ann.must("GET", "/v1/volumes")["items"][0]
     ann.must("GET", "/v1/volumes/" + disk["id"])
-    return {"leases": lease["id"], "volumes": disk["id"], "operations": operation["id"]}
+    return {"leases": lease["id"], "volumes": disk["id"], "operations": operation["id"], "images": image["id"]}
 
 
 def a_stranger(bob, ids):
@@ -123,7 +126,8 @@ def a_stranger(bob, ids):
         noun = path.split("/")[2] if path.count("/") > 2 else ""
         if noun not in ids or call["x-role"] != "renter":
             continue
-        status, body = bob.call(method, re.sub(r"\{[^}]*\}", ids[noun], path))
+        schema = call.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        status, body = bob.call(method, re.sub(r"\{[^}]*\}", ids[noun], path), {n: "x" for n in schema.get("required", [])} or None)
         bad += [(method, path, status, body)] if status != 404 else []
     t.equal(bad, [], "a stranger who knows the ids gets 404 everywhere")
 
@@ -133,6 +137,7 @@ def the_end(ann, op, lease, ids):
     ann.must("DELETE", f"/v1/volumes/{ids['volumes']}?purge={ids['volumes']}")
     key = ann.must("GET", "/v1/keys")["items"][0]
     ann.must("DELETE", "/v1/keys/" + key["id"])
+    ann.must("DELETE", "/v1/images/" + ids["images"])
     image = ann.must("GET", "/v1/images")["items"][0]
     op.must("DELETE", "/v1/images/" + image["id"])
 

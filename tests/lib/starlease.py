@@ -89,7 +89,8 @@ class Server:
             os.makedirs(d, exist_ok=True)
             os.chmod(d, 0o755)
         # The tree may lie where only root can go (a clone in /root): what the daemon reads is copied out of it.
-        shutil.copytree(os.path.join(ROOT, "prices"), os.path.join(self.dir, "prices"), dirs_exist_ok=True)
+        for folder in ("prices", "images"):
+            shutil.copytree(os.path.join(ROOT, folder), os.path.join(self.dir, folder), dirs_exist_ok=True)
         if os.getuid() == 0 and not os.path.exists(os.path.join(self.dir, "starleased")):
             shutil.copy2(self.bin, os.path.join(self.dir, "starleased"))
         if os.getuid() == 0:
