@@ -15,7 +15,7 @@ PKG_TEST  = busybox-static sqlite3 gawk jq shellcheck clang clang-format-14 libc
 PKG_PORT  = hipcc libamdhip64-dev rocm-device-libs clang-19 lld-19 clang-tools-19 llvm-19
 PKG_BENCH = nginx-light wrk postgresql-15 postgresql-contrib
 
-.PHONY: build deps deps-demo demo demo-stop test san bench torture fuzz mutants man install clean help
+.PHONY: images build deps deps-demo demo demo-stop test san bench torture fuzz mutants man install clean help
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 $(BUILD)/build.ninja:
@@ -28,6 +28,7 @@ help:
 	@echo 'make demo-stop    stop what the demo left running'
 	@echo 'make test         every test; ends with "N passed, N failed"'
 	@echo 'make bench torture fuzz mutants      see CONTRIBUTING.md'
+	@echo 'make images       build the image recipes (RECIPES=hipcc for one) into $(IMAGES)/'
 	@echo 'make man          regenerate man pages and shell completions'
 	@echo 'make install      DESTDIR= and PREFIX= are honoured; clean removes the build trees'
 
@@ -50,6 +51,13 @@ demo: deps-demo
 	BUILD=$(BUILD) scripts/demo.sh
 demo-stop:
 	BUILD=$(BUILD) scripts/demo.sh stop
+
+# Image recipes, one tar each in IMAGES; MIRROR is the package source. `make images RECIPES=hipcc` builds one.
+IMAGES  ?= build-images
+RECIPES ?= debian-small hipcc notebook torch-cpu
+images:
+	mkdir -p $(IMAGES)
+	for r in $(RECIPES); do images/$$r.sh $(IMAGES)/$$r.tar || exit 1; done
 
 test: deps build san
 	BUILD=$(BUILD) SAN=$(SAN) tests/run

@@ -4,7 +4,8 @@
 #
 #     images/debian-small.sh debian-small.tar
 #
-# MIRROR is the package source (default: mmdebstrap's). The image has no kernel, no init and no SSH server: an
+# MIRROR is the package source (default: mmdebstrap's); PACKAGES, with commas, are added to it: the other recipes
+# are that. The image has no kernel, no init and no SSH server: an
 # instance brings its own. It has no device nodes either, because an import refuses them.
 set -eu
 out=${1:?usage: debian-small.sh FILE.tar}
@@ -15,7 +16,7 @@ case $out in
     exit 2
     ;;
 esac
-packages=ca-certificates,less,openssh-sftp-server,procps
+packages=ca-certificates,less,openssh-sftp-server,procps${PACKAGES:+,$PACKAGES}
 # shellcheck disable=SC2016,SC2086 # $1 is the hook's; an empty MIRROR must be no argument
 mmdebstrap --quiet --variant=minbase --include=$packages --skip=output/dev \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \

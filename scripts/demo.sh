@@ -146,7 +146,7 @@ prepare() {
     fi
     mkdir -p "$DATA/client" "$DATA/operator" "$DATA/server" "$DATA/mail" "$DATA/prices" "$DATA/agent"
     chmod 700 "$DATA/client" "$DATA/operator" "$DATA/agent"
-    cp "$TREE"/prices/*.csv "$DATA/prices/"
+    cp "$TREE"/prices/*.csv "$TREE"/images/*.csv "$DATA/prices/"
     chown -R $USER_NAME:$USER_NAME "$DATA/server" "$DATA/mail"
 }
 
@@ -204,6 +204,9 @@ port_base = $PORT_BASE
 [prices]
 files = $DATA/prices/seed.csv
 models = $DATA/prices/models.csv
+[images]
+catalogue = $DATA/prices/catalogue.csv
+compatibility = $DATA/prices/compatibility.csv
 CONF
     launch starleased "$BUILD/starleased" --conf "$DATA/starleased.conf"
     wait_until 30 "the server" renter --url "$URL" api GET /v1/health
