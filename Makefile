@@ -13,9 +13,11 @@ PKG_IMAGE = mmdebstrap debian-archive-keyring
 PKG_TEST  = busybox-static sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
             debootstrap git file buildah docker-registry
 PKG_PORT  = hipcc libamdhip64-dev rocm-device-libs clang-19 lld-19 clang-tools-19 llvm-19
+# The console's tests: a browser and fonts; node and npm only where there is no node of your own.
+PKG_WEB   = chromium fonts-dejavu-core fonts-noto-cjk $(if $(shell command -v npm),,nodejs npm)
 PKG_BENCH = nginx-light wrk postgresql-15 postgresql-contrib
 
-.PHONY: images build deps deps-demo demo demo-stop test san bench torture fuzz mutants man install clean help
+.PHONY: images build console deps deps-demo demo demo-stop test san bench torture fuzz mutants man install clean help
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 $(BUILD)/build.ninja:
@@ -30,6 +32,7 @@ help:
 	@echo 'make bench torture fuzz mutants      see CONTRIBUTING.md'
 	@echo 'make images       build the image recipes (RECIPES=hipcc for one) into $(IMAGES)/'
 	@echo 'make man          regenerate man pages and shell completions'
+	@echo 'make console      rebuild web/dist from web/src (node, npm)'
 	@echo 'make install      DESTDIR= and PREFIX= are honoured; clean removes the build trees'
 
 # apt only when something is missing, so that this is quick (and needs no network) the second time.
@@ -41,7 +44,7 @@ define install_packages
 	else echo "packages: all present"; fi
 endef
 deps:
-	$(call install_packages,$(PKG_BUILD) $(PKG_RUN) $(PKG_IMAGE) $(PKG_TEST) $(PKG_PORT) $(PKG_BENCH))
+	$(call install_packages,$(PKG_BUILD) $(PKG_RUN) $(PKG_IMAGE) $(PKG_TEST) $(PKG_PORT) $(PKG_WEB) $(PKG_BENCH))
 deps-demo:
 	$(call install_packages,$(PKG_BUILD) $(PKG_RUN) $(PKG_IMAGE))
 
@@ -66,6 +69,10 @@ san:
 	ninja -C $(SAN)
 bench torture fuzz mutants: build
 	BUILD=$(BUILD) SAN=$(SAN) tests/run --$@
+
+# The console is kept built in web/dist; this is for whoever changes web/src.
+console:
+	cd web && npm ci --ignore-scripts && node gen-types.mjs && node node_modules/typescript/bin/tsc --noEmit && node build.mjs
 
 # Man pages and completions are printed by the programs and kept in the tree (tests/docs checks them).
 man: build

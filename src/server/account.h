@@ -42,6 +42,8 @@ int signup_prepare(struct req *r, struct sl_err *err);
 int code_prepare(struct req *r, struct sl_err *err);
 int verify_prepare(struct req *r, struct sl_err *err);
 int session_prepare(struct req *r, struct sl_err *err);
+/* After session_prepare: whose password it was; the failed attempts are forgotten. */
+int session_account(struct db_c *c, struct req *r, const char **ret_id, struct sl_err *err);
 void signup_after(struct req *r, struct reply *out);
 handler_fn signup_create, signup_verify, signup_code, session_create;
 handler_fn account_show, account_list, account_show_any;

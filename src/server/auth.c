@@ -133,6 +133,13 @@ int auth_caller(struct db_c *c, struct server *s, const char *authorization, con
     *ret = (struct caller){.role = ROLE_ANYONE, .address = address};
     if (!authorization)
         return 0;
+    if (sl_starts(authorization, "Cookie ")) {
+        /* a browser sends an old cookie along everywhere: on public pages it is nobody's */
+        if (sl_starts(authorization + 7, "sls_") && person(c, s, authorization + 7, ret, err) == 0)
+            return 0;
+        *ret = (struct caller){.role = ROLE_ANYONE, .address = address};
+        return err->code == SL_INTERNAL ? -1 : 0;
+    }
     if (strncasecmp(authorization, "Bearer ", 7) != 0)
         return refuse(err);
     const char *token = authorization + 7;

@@ -6,6 +6,7 @@
  *   slk_ + 64 hex digits       a person's, 256 random bits, stored as SHA-256 (token.h)
  *   slt_ID.EPOCH.MAC           one lease in one epoch, HMAC-SHA-256 under the server's lease key;
  * nothing is stored, a newer epoch of the lease makes it worthless
+ *   sls_ + 64 hex digits       a signed-in browser's, from its cookie alone (session.h)
  */
 #ifndef SERVER_AUTH_H
 #define SERVER_AUTH_H

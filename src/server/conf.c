@@ -2,6 +2,7 @@
 #include "server/conf.h"
 #include "base/core/buf.h"
 #include "base/core/money.h"
+#include "wire/compare.h"
 #include <limits.h>
 #include <string.h>
 
@@ -96,6 +97,9 @@ const struct conf_key server_conf_keys[] = {
         "room for them in GB"),
     KEY("prices", "notice", CONF_DURATION, price_notice_s, "7d", 0, 90 * 86400,
         "a higher price comes into force so long after it was set, at the earliest"),
+    KEY("console", "fx", CONF_TEXT, console_fx, "", 0, 0,
+        "dated exchange rate by which prices are shown in a second currency: "
+        "USD/CNY=7.10@2026-11-30; default none"),
     {0}};
 
 const char *conf_word(const char **rest, struct sl_arena *arena)
@@ -121,6 +125,10 @@ static int check(struct server_conf *c, struct sl_err *err)
             err, SL_INVALID, "trial.currency",
             "trial.currency: \"%s\" is not a currency; write three capitals, like CNY",
             c->currency);
+    struct fx fx;
+    struct sl_err why = {0};
+    if (*c->console_fx && fx_parse(c->console_fx, &fx, &why) < 0)
+        return sl_fail_at(err, SL_INVALID, "console.fx", "console.fx: %.300s", why.msg);
     if (!*c->tls_cert != !*c->tls_key)
         return sl_fail_at(err, SL_INVALID, "tls.cert",
                           "tls.cert and tls.key belong together; set both or neither");

@@ -60,10 +60,11 @@ struct server_conf {
     const char *ssh_host;     /* shown to renters; "" = the node's name */
     int64_t port_base;        /* SSH port of slot 0 */
     /* [prices] */
-    const char *price_files; /* CSV files imported at start, blanks between */
-    const char *model_file;  /* CSV of card models, read at start */
+    const char *price_files;                    /* CSV files imported at start, blanks between */
+    const char *model_file;                     /* CSV of card models, read at start */
     const char *image_catalogue, *image_compat; /* images.* */
-    int64_t price_notice_s;  /* a higher price comes into force so much later, at the earliest */
+    const char *console_fx;                     /* [console] "USD/CNY=7.10@2026-11-30", or "" */
+    int64_t price_notice_s; /* a higher price comes into force so much later, at the earliest */
 };
 
 /* path NULL: defaults and environment only. Checks what spans several keys. */

@@ -119,6 +119,27 @@ int events_after(struct db_c *c, const struct caller *who, int64_t after, int64_
                     "tii", who->account_id, after, limit);
 }
 
+/* Newest first, before a seq, of one thing or of all. */
+static int events_before(struct db_c *c, const struct caller *who, const char *ref, int64_t before,
+                         int64_t limit, struct db_q *q, struct sl_err *err)
+{
+    const char *account = who->role == ROLE_OPERATOR ? "" : who->account_id;
+    if (*ref)
+        return db_query(c, q, err,
+                        "SELECT " EVENT_COLUMNS " FROM event WHERE ref = ?1 AND noun = 'lease' AND "
+                        "seq < ?2 AND (?3 = '' OR account_id = ?3) ORDER BY seq DESC LIMIT ?4",
+                        "titi", ref, before, account, limit);
+    if (!*account)
+        return db_query(c, q, err,
+                        "SELECT " EVENT_COLUMNS
+                        " FROM event WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2",
+                        "ii", before, limit);
+    return db_query(c, q, err,
+                    "SELECT " EVENT_COLUMNS " FROM event WHERE account_id = ?1 AND seq < ?2 ORDER "
+                    "BY seq DESC LIMIT ?3",
+                    "tii", account, before, limit);
+}
+
 static int number(const struct req *r, const char *name, int64_t min, int64_t max, int64_t *ret,
                   struct sl_err *err)
 {
@@ -141,7 +162,16 @@ int event_list(struct db_c *c, struct req *r, struct reply *out, struct sl_err *
         return -1;
     struct db_q q;
     int rc;
-    if (events_after(c, &r->caller, after, limit, &q, err) < 0)
+    int64_t before = 0;
+    const char *lease = req_query(r, "lease");
+    if (number(r, "before", 1, INT64_MAX, &before, err) < 0)
+        return -1;
+    if (lease && !before)
+        before = INT64_MAX;
+    if (before && after)
+        return sl_fail_at(err, SL_INVALID, "before", "before: does not go with after; send one");
+    if (before ? events_before(c, &r->caller, lease ? lease : "", before, limit, &q, err) < 0
+               : events_after(c, &r->caller, after, limit, &q, err) < 0)
         return -1;
     reply_list(out);
     while ((rc = db_next(&q, err)) > 0) {

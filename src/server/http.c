@@ -7,7 +7,9 @@
 #include "server/metric.h"
 #include "server/pool.h"
 #include "server/router.h"
+#include "server/session.h"
 #include "server/signup.h"
+#include "server/static.h"
 #include "server/tls.h"
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -71,7 +73,8 @@ struct call {
     struct peer *peer;
     enum call_state state;
     char *target;
-    const char *method, *path, *expect;
+    const char *method, *path, *expect, *cookie;
+    char session[SESSION_AUTH_TEXT];
     struct sl_arena arena, run_arena; /* the request; one run of the router */
     struct req req;
     struct reply out;
@@ -256,6 +259,7 @@ static enum MHD_Result respond(struct call *c)
         header(r, "Content-Type", o->content_type);
     header(r, "ETag", o->etag);
     header(r, "Location", o->location);
+    header(r, "Set-Cookie", o->set_cookie);
     header(r, "Allow", o->allow);
     header(r, "Cache-Control", *o->etag ? "no-cache" : "no-store");
     if (o->retry_after_s > 0) {
@@ -274,6 +278,43 @@ static enum MHD_Result respond_err(struct call *c, const struct sl_err *err)
     c->out.body.max = c->out.stored.max = 64 * 1024;
     reply_problem(&c->out, &c->req, err);
     return respond(c);
+}
+
+/* The console's files: compressed when the program was built, the same for everybody. */
+static enum MHD_Result respond_static(struct call *c)
+{
+    struct sl_err err = {0};
+    struct reply *o = &c->out;
+    if (!sl_streq(c->method, "GET") && !sl_streq(c->method, "HEAD")) {
+        sl_fail(&err, SL_METHOD, "method: %.16s is not available on %.100s; use GET", c->method,
+                c->path);
+        snprintf(o->allow, sizeof o->allow, "GET");
+        return respond_err(c, &err);
+    }
+    if (sl_streq(c->path, "/")) {
+        o->status = 302;
+        snprintf(o->location, sizeof o->location, STATIC_HOME);
+        return respond(c);
+    }
+    const struct static_file *f = static_find(c->path);
+    if (!f) {
+        sl_fail(&err, SL_NOT_FOUND, "path: there is no %.100s; see " STATIC_HOME, c->path);
+        return respond_err(c, &err);
+    }
+    bool same = c->req.if_none_match && strstr(c->req.if_none_match, f->etag);
+    o->status = same ? 304 : 200;
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(same ? 0 : f->n, (void *)f->bytes, MHD_RESPMEM_PERSISTENT);
+    header(r, "Content-Type", f->type);
+    header(r, "Content-Encoding", same ? "" : "gzip");
+    header(r, "ETag", f->etag);
+    /* the page names its files with their hash as a query: those never change */
+    header(r, "Cache-Control",
+           req_query(&c->req, "v") ? "public, max-age=31536000, immutable" : "no-cache");
+    header(r, "Content-Security-Policy", static_csp);
+    header(r, "Referrer-Policy", "no-referrer");
+    header(r, "Cross-Origin-Opener-Policy", "same-origin");
+    return send_response(c, r, same ? 0 : f->n);
 }
 
 /* ---- streams of events ---- */
@@ -295,7 +336,8 @@ static int stream_step(struct db_c *c, void *arg, struct sl_err *err)
     struct caller who;
     int rc;
     sl_buf_clear(&t->buf);
-    t->refused = auth_caller(c, t->h->s, t->authorization, NULL, &who, err) < 0;
+    t->refused =
+        auth_caller(c, t->h->s, t->authorization, NULL, &who, err) < 0 || who.role == ROLE_ANYONE;
     if (t->refused || events_after(c, &t->who, t->after, 100, &q, err) < 0)
         return -1;
     while ((rc = db_next(&q, err)) > 0) {
@@ -530,6 +572,8 @@ static enum MHD_Result dispatch(struct call *c)
     }
     if (router_target(&c->req, c->target, &c->path, &err) < 0)
         return respond_err(c, &err);
+    if (static_is_ours(c->path))
+        return respond_static(c);
     c->req.raw = sl_buf_str(&c->body);
     c->req.raw_n = c->body.n;
     const struct route *route = router_match(&c->req, c->method, c->path, &err);
@@ -656,6 +700,8 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
                  {"Content-Length", &length},
                  {"Expect", &c->expect},
                  {"Accept-Language", &r->accept_language},
+                 {"X-CSRF-Token", &r->csrf},
+                 {"Cookie", &c->cookie},
                  {"Transfer-Encoding", &ignored}};
     (void)kind;
     for (size_t i = 0; value && i < SL_COUNT(known); i++) {
@@ -674,6 +720,8 @@ static enum MHD_Result on_head(struct call *c, const char *method)
 {
     c->method = method;
     MHD_get_connection_values(c->conn, MHD_HEADER_KIND, on_header, c);
+    if (!c->req.authorization && c->cookie)
+        c->req.authorization = session_from_cookie(c->cookie, c->session);
     /* Two lengths are how requests are smuggled through a proxy. */
     bool chunked = MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, "Transfer-Encoding");
     if (chunked && c->content_length >= 0)

@@ -16,8 +16,24 @@ const struct jr_field node_enrol_fields[] = {
     {"engine", JR_K_STR, 0, offsetof(struct node_enrol_body, engine), 1, 15, .doc = "local"},
     {0}};
 
+/* One letter a card, in the order of the node. */
+static void card_letters(const struct node *n, char out[NODE_CARDS_MAX + 1])
+{
+    int i;
+    for (i = 0; i < n->cards && i < NODE_CARDS_MAX; i++) {
+        uint64_t bit = 1ull << i;
+        out[i] = n->free_mask & bit       ? 'F'
+                 : n->leased_mask & bit   ? 'L'
+                 : n->sanitize_mask & bit ? 'S'
+                                          : 'O';
+    }
+    out[i] = 0;
+}
+
 static void node_write(struct jw *w, const struct node *n)
 {
+    char letters[NODE_CARDS_MAX + 1];
+    card_letters(n, letters);
     jw_object(w, NULL);
     jw_str(w, "name", n->name);
     jw_str(w, "state", node_sm.states[n->state].name);
@@ -27,6 +43,7 @@ static void node_write(struct jw *w, const struct node *n)
     jw_int(w, "free", __builtin_popcountll(n->free_mask));
     jw_int(w, "leased", __builtin_popcountll(n->leased_mask));
     jw_int(w, "sanitizing", __builtin_popcountll(n->sanitize_mask));
+    jw_str(w, "card_states", letters);
     jw_str(w, "account", *n->account_id ? n->account_id : NULL);
     jw_str(w, "addr", n->addr);
     jw_bool(w, "emulated", n->emulated);

@@ -6,6 +6,7 @@
 #include "server/event.h"
 #include "server/idempotency.h"
 #include "server/route_cache.h"
+#include "server/session.h"
 
 enum { REPLY_MAX = 16 << 20, PAGE_DEFAULT = 50, PAGE_MAX = 100, WAIT_MAX_S = 60 };
 
@@ -61,7 +62,7 @@ int reply_problem(struct reply *out, const struct req *r, const struct sl_err *e
     out->err = *e;
     out->status = info->http;
     out->content_type = "application/problem+json";
-    out->etag[0] = out->location[0] = 0;
+    out->etag[0] = out->location[0] = out->set_cookie[0] = 0;
     sl_buf_clear(&out->body);
     out->json = (struct jw){.b = &out->body};
     jw_object(&out->json, NULL);
@@ -81,7 +82,7 @@ int reply_problem(struct reply *out, const struct req *r, const struct sl_err *e
 static void reply_reset(struct reply *out)
 {
     out->status = 200;
-    out->etag[0] = out->location[0] = 0;
+    out->etag[0] = out->location[0] = out->set_cookie[0] = 0;
     out->content_type = "application/json";
     out->replayed = false;
     out->body.max = out->stored.max = REPLY_MAX;
@@ -200,7 +201,7 @@ static int check_role(const struct req *r, struct sl_err *err)
     if (r->caller.read_only && !sl_streq(r->route->method, "GET"))
         return sl_fail(err, SL_FORBIDDEN,
                        "token: has the scope read alone; make one with read,write");
-    return 0;
+    return session_check(r, err);
 }
 
 static int check_body(struct req *r, struct sl_err *err)

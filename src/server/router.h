@@ -43,8 +43,9 @@ struct req {
     size_t raw_n;
     /* What http.c found in the headers; NULL when absent. */
     const char *authorization, *content_type, *accept, *last_event_id, *address, *accept_language;
-    bool loopback;  /* the peer is this machine */
-    int64_t wait_s; /* ROUTE_WAIT: filled by router_run for http.c, which does the waiting */
+    const char *csrf; /* X-CSRF-Token */
+    bool loopback;    /* the peer is this machine */
+    int64_t wait_s;   /* ROUTE_WAIT: filled by router_run for http.c, which does the waiting */
 };
 struct reply {
     int status; /* 200 by default; 201 for creating POSTs */
@@ -52,6 +53,7 @@ struct reply {
     struct jw json; /* writes into body */
     char etag[80];  /* "" for none */
     char location[160];
+    char set_cookie[200];
     char allow[64];           /* with 405 */
     const char *content_type; /* application/json */
     int64_t retry_after_s;    /* > 0: Retry-After; kept when the handler fails */

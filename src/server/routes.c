@@ -18,6 +18,7 @@
 #include "server/operation.h"
 #include "server/quote.h"
 #include "server/router.h"
+#include "server/session.h"
 #include "server/system.h"
 #include "server/token.h"
 #include "server/volume.h"
@@ -36,9 +37,9 @@ const struct route routes[] = {
     {"GET", "/metrics", metric_show, .role = ROLE_ANYONE,
      .summary = "Metrics in Prometheus text form; for operators and for callers on this machine"},
     {"GET", "/v1/events", event_list, .role = ROLE_RENTER, .flags = ROUTE_STREAM | ROUTE_LIST,
-     .response = &wire_event, .query_doc = "after=SEQ,limit=50",
+     .response = &wire_event, .query_doc = "after=SEQ,limit=50,before=SEQ,lease=ID",
      .summary = "What happened, as a stream (text/event-stream), or as a list when only JSON is "
-                "accepted"},
+                "accepted; with before or lease: newest first"},
 
     /* account, token, key */
     {"POST", "/v1/accounts", signup_create, signup_prepare, ROLE_ANYONE,
@@ -53,6 +54,13 @@ const struct route routes[] = {
     {"POST", "/v1/sessions", session_create, session_prepare, ROLE_ANYONE,
      BODY(session_fields, struct session_want), .response = &wire_session,
      .summary = "Sign in: a token for e-mail and password"},
+    {"GET", "/v1/console", console_show, .role = ROLE_ANYONE, .response = &wire_console,
+     .summary = "What a browser begins with: who is signed in, the CSRF value, currency"},
+    {"POST", "/v1/console", console_create, console_prepare, ROLE_ANYONE,
+     BODY(console_fields, struct console_want), .response = &wire_console,
+     .summary = "Sign a browser in: the session is in a cookie that scripts cannot read"},
+    {"DELETE", "/v1/console", console_delete, .role = ROLE_RENTER,
+     .summary = "Sign the browser out"},
     {"GET", "/v1/account", account_show, .role = ROLE_RENTER, .response = &wire_account,
      .summary = "Your account"},
     {"POST", "/v1/account/identity", identity_create, identity_prepare, ROLE_RENTER,

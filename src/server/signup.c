@@ -367,20 +367,27 @@ int session_prepare(struct req *r, struct sl_err *err)
     return 0;
 }
 
+int session_account(struct db_c *c, struct req *r, const char **ret_id, struct sl_err *err)
+{
+    const struct login *l = r->prepared;
+    *ret_id = l->account_id;
+    return delay_forget(c, &login_email, l->norm, err) < 0
+               ? -1
+               : delay_forgive(c, &login_addr, r->address ? r->address : "", err);
+}
+
 int session_create(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
 {
     const struct session_want *w = r->body;
-    const struct login *l = r->prepared;
+    const char *account_id;
     const struct token_want want = {w->name, w->scopes, w->days, .make_room = true};
     char token[TOKEN_TEXT], id[ID_TEXT];
     int64_t expires;
     struct account a;
-    if (token_make(c, r->s, l->account_id, &want, token, id, &expires, err) < 0 ||
-        event_add(c, r->s, l->account_id, "token", id, "token.made", l->account_id, NULL, err) <
-            0 ||
-        delay_forget(c, &login_email, l->norm, err) < 0 ||
-        delay_forgive(c, &login_addr, r->address ? r->address : "", err) < 0 ||
-        account_get(c, l->account_id, r->arena, &a, err) < 0)
+    if (session_account(c, r, &account_id, err) < 0 ||
+        token_make(c, r->s, account_id, &want, token, id, &expires, err) < 0 ||
+        event_add(c, r->s, account_id, "token", id, "token.made", account_id, NULL, err) < 0 ||
+        account_get(c, account_id, r->arena, &a, err) < 0)
         return -1;
     jw_object(&out->json, NULL);
     jw_str(&out->json, "token", token);

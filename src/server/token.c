@@ -43,18 +43,18 @@ int token_make(struct db_c *c, struct server *s, const char *account_id,
         return -1;
     random_bytes(secret, sizeof secret);
     hex_encode(secret, sizeof secret, hex);
-    snprintf(ret_text, TOKEN_TEXT, "slk_%s", hex);
+    snprintf(ret_text, TOKEN_TEXT, "%s_%s", want->session ? "sls" : "slk", hex);
     sha256_hex(ret_text, strlen(ret_text), hash);
     *ret_expires_us = now + (want->days ? want->days : TOKEN_DAYS_DEFAULT) * 86400 * SL_SEC;
     return db_exec(c, err,
-                   "INSERT INTO token(id, account_id, hash, name, scopes, created_us, expires_us) "
-                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                   "tttttii", env_id(s->env, "tok", ret_id), account_id, hash,
+                   "INSERT INTO token(id, account_id, hash, name, scopes, created_us, expires_us, "
+                   "session) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                   "tttttiii", env_id(s->env, "tok", ret_id), account_id, hash,
                    want->name ? want->name : "", want->scopes ? want->scopes : "read,write", now,
-                   *ret_expires_us);
+                   *ret_expires_us, (int64_t)want->session);
 }
 
-#define TOKEN_COLUMNS "id, name, scopes, created_us, expires_us, last_used_us, revoked_us"
+#define TOKEN_COLUMNS "id, name, scopes, created_us, expires_us, last_used_us, revoked_us, session"
 
 static void token_write(struct jw *w, struct db_q *q, const char *secret, bool with_secret)
 {
@@ -66,6 +66,7 @@ static void token_write(struct jw *w, struct db_q *q, const char *secret, bool w
     jw_time(w, "expires", db_int(q, 4));
     jw_time(w, "last_used", db_int(q, 5));
     jw_time(w, "revoked", db_int(q, 6));
+    jw_bool(w, "session", db_int(q, 7) != 0);
     if (with_secret)
         jw_str(w, "token", secret);
     jw_end(w);

@@ -15,6 +15,7 @@ struct token_want {
     const char *name;   /* NULL: "" */
     const char *scopes; /* NULL: "read,write" */
     int64_t days;       /* 0: TOKEN_DAYS_DEFAULT */
+    bool session;       /* a browser's: for the cookie alone (session.h) */
     bool make_room; /* at the limit revoke the one that was used longest ago: signing in works */
 };
 /* Draws a token into ret_text and stores its hash. */

@@ -90,6 +90,23 @@ FIELDS(session) = {{"token", WIRE_STR, 0, NULL, "shown once; send it as Authoriz
                    {0}};
 OBJECT(session, "Session", "A token and whose it is");
 
+FIELDS(fx) = {{"base", WIRE_STR, 0, NULL, "1 of this"},
+              {"quote", WIRE_STR, 0, NULL, "is so much of that"},
+              {"rate", WIRE_MONEY, 0, NULL, ""},
+              {"day", WIRE_STR, 0, NULL, "of the rate"},
+              {0}};
+OBJECT(fx, "ExchangeRate", "A dated exchange rate");
+
+FIELDS(console) = {{"account", WIRE_OBJECT, WIRE_NULLABLE, &wire_account, "who is signed in"},
+                   {"csrf", WIRE_STR, 0, NULL, "send it as X-CSRF-Token; \"\" without a cookie"},
+                   {"session", WIRE_STR, 0, NULL, "id of the session's token, or \"\""},
+                   {"currency", WIRE_STR, 0, NULL, "of accounts made here"},
+                   {"trial", WIRE_MONEY, 0, NULL, "trial credit of a new account"},
+                   {"fx", WIRE_OBJECT, WIRE_NULLABLE, &wire_fx, "to show prices by"},
+                   {"version", WIRE_STR, 0, NULL, "of the program"},
+                   {0}};
+OBJECT(console, "Console", "What a browser begins with");
+
 FIELDS(token) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"name", WIRE_STR, 0, NULL, ""},
                  {"scopes", WIRE_STR, 0, NULL, "\"read\" or \"read,write\""},
@@ -97,6 +114,7 @@ FIELDS(token) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"expires", WIRE_TIME, 0, NULL, ""},
                  {"last_used", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
                  {"revoked", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+                 {"session", WIRE_BOOL, 0, NULL, "of a signed-in browser"},
                  {"token", WIRE_STR, WIRE_OPTIONAL | WIRE_NULLABLE, NULL,
                   "the secret, in the answer to POST alone"},
                  {0}};
@@ -280,6 +298,8 @@ FIELDS(node) = {{"name", WIRE_STR, 0, NULL, ""},
                 {"free", WIRE_INT, 0, NULL, ""},
                 {"leased", WIRE_INT, 0, NULL, ""},
                 {"sanitizing", WIRE_INT, 0, NULL, ""},
+                {"card_states", WIRE_STR, 0, NULL,
+                 "a letter a card: F free, L leased, S being wiped, O out of service"},
                 {"account", WIRE_STR, WIRE_NULLABLE, NULL, "who holds it"},
                 {"addr", WIRE_STR, 0, NULL, ""},
                 {"emulated", WIRE_BOOL, 0, NULL, ""},
@@ -345,13 +365,22 @@ OBJECT(check, "Check", "One check of the audit");
 FIELDS(audit) = {{"ok", WIRE_BOOL, 0, NULL, ""}, {"checks", WIRE_LIST, 0, &wire_check, ""}, {0}};
 OBJECT(audit, "Audit", "Everything recomputed");
 
-const struct wire_object *const wire_objects[] = {
-    &wire_problem,     &wire_health,     &wire_openapi,   &wire_stock,
-    &wire_price,       &wire_model,      &wire_quota,     &wire_account,
-    &wire_session,     &wire_token,      &wire_key,       &wire_accepted,
-    &wire_trial,       &wire_identity,   &wire_wallet,    &wire_trial_grant,
-    &wire_entry,       &wire_txn,        &wire_statement, &wire_quote,
-    &wire_lease_ssh,   &wire_lease_step, &wire_autostop,  &wire_lease,
-    &wire_logs,        &wire_volume,     &wire_image,     &wire_node,
-    &wire_certificate, &wire_operation,  &wire_event,     &wire_public_key,
-    &wire_report,      &wire_check,      &wire_audit,     NULL};
+const struct wire_object *const wire_objects[] = {&wire_problem,     &wire_health,
+                                                  &wire_openapi,     &wire_stock,
+                                                  &wire_price,       &wire_model,
+                                                  &wire_quota,       &wire_account,
+                                                  &wire_session,     &wire_fx,
+                                                  &wire_console,     &wire_token,
+                                                  &wire_key,         &wire_accepted,
+                                                  &wire_trial,       &wire_identity,
+                                                  &wire_wallet,      &wire_trial_grant,
+                                                  &wire_entry,       &wire_txn,
+                                                  &wire_statement,   &wire_quote,
+                                                  &wire_lease_ssh,   &wire_lease_step,
+                                                  &wire_autostop,    &wire_lease,
+                                                  &wire_logs,        &wire_volume,
+                                                  &wire_image,       &wire_node,
+                                                  &wire_certificate, &wire_operation,
+                                                  &wire_event,       &wire_public_key,
+                                                  &wire_report,      &wire_check,
+                                                  &wire_audit,       NULL};

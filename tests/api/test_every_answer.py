@@ -165,6 +165,10 @@ with Server(conf=CONF) as s, Fleet(s, nodes=3) as f:
     nobody.must("POST", "/v1/accounts", {"email": "dan@example.com", "password": "correct horse battery"})
     nobody.must("POST", "/v1/accounts/verify", {"email": "dan@example.com", "code": s.mailed_code("dan@example.com")})
     nobody.must("POST", "/v1/sessions", {"email": "dan@example.com", "password": "correct horse battery"})
+    browser = nobody.must("POST", "/v1/console", {"email": "dan@example.com", "password": "correct horse battery"})
+    cookie = {"Cookie": nobody.headers["set-cookie"].split(";")[0]}
+    t.equal(nobody.must("GET", "/v1/console", headers=cookie)["csrf"], browser["csrf"], "a browser is told its CSRF value again")
+    nobody.must("DELETE", "/v1/console", headers=dict(cookie, **{"X-CSRF-Token": browser["csrf"]}))
     ann.must("POST", "/v1/account/trial")
     ann.must("POST", "/v1/keys", {"key": KEY, "name": "laptop"})
     op.must("POST", f"/v1/accounts/{ann.account}/topups", {"amount": "100.00", "reason": "test"})

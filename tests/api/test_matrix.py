@@ -90,7 +90,7 @@ with Server() as s:
             if who in ("expired token", "revoked token", "lease token"):
                 want = {401}
             elif role == "anyone":
-                want = set(range(200, 500)) - {401, 403, 405} | ({401} if path == "/v1/sessions" else set())
+                want = set(range(200, 500)) - {401, 403, 405} | ({401} if path in ("/v1/sessions", "/v1/console") else set())
             elif who == "nobody":
                 want = {401}
             elif role == "lease" or (role == "operator" and who != "operator"):

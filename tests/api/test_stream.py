@@ -70,6 +70,7 @@ def streams(s, ann, bob, op):
     bob.must("POST", "/v1/tokens", {"name": "y"})
     wait_for(lambda: "token.made" in b.types(), 10, "bob's event")
     t.equal([len(a.events), len(b.events)], [1, 1], "and nobody else")
+    wait_for(lambda: len(o.events) == 2, 10, "the operator's second event")
     ids = [int(e["id"]) for e in o.events]
     t.ok(ids == sorted(ids) and len(set(ids)) == len(ids) == 2, "ids rise", ids)
     late = Stream(s.port, ann.token, headers={"Last-Event-ID": str(int(a.events[0]["id"]) - 1)})

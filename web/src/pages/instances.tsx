@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// The renter's instances, and one of them with everything about it.
+import { get, del, post } from '../api';
+import { duration, micro, money } from '../format';
+import { t, word } from '../i18n';
+import { beat, useData, useList } from '../live';
+import { go, query, setQuery } from '../router';
+import type { Event, Lease, Logs, Operation, Volume } from '../types';
+import { ask, Card, Cli, Code, Emulated, Facts, Field, Money, Oops, Page, say, State, Table, Time, With } from '../ui';
+import { useState } from 'preact/hooks';
+
+const OVER = ['released', 'failed'];
+const quoted = (name: string) => (/^[\w.-]+$/.test(name) ? name : `'${name.replace(/'/g, `'\\''`)}'`);
+const label = (l: Lease) => l.name || l.id;
+const again = () => void beat.value++;
+
+export function Instances() {
+  const state = query('state');
+  const leases = useList<Lease>('/v1/leases' + (state && state !== 'all' ? '?state=' + encodeURIComponent(state) : ''), 10);
+  return (
+    <Page title={t('instances.title')} actions={<a class="button primary" href="/console/create">{t('create.title')}</a>}>
+      <div class="filters">
+        <Field
+          name="state"
+          label={t('state')}
+          value={state}
+          set={(v) => setQuery('state', v)}
+          options={[['', t('instances.living')], ['running', word('state', 'running')], ['stopped', word('state', 'stopped')], ['failed', word('state', 'failed')], ['released', word('state', 'released')], ['all', t('prices.all')]]}
+        />
+      </div>
+      <With of={leases}>
+        {(all) => {
+          const rows = all.filter((l) => state || !OVER.includes(l.state)).reverse();
+          return (
+            <Table<Lease>
+              label={t('instances.title')}
+              rows={rows}
+              id={(l) => l.id}
+              empty={<>{t('instances.empty')} <a href="/console/create">{t('create.title')}</a></>}
+              columns={[
+                { head: t('name'), cell: (l) => <><a href={`/console/instances/${l.id}`}>{label(l)}</a> {l.emulated && <Emulated />}</> },
+                { head: t('state'), cell: (l) => <State name={l.state} /> },
+                { head: t('cards'), cell: (l) => `${l.gpus} × ${l.model}` },
+                { head: t('image'), cell: (l) => l.image },
+                { head: t('prices.per_hour_all'), num: true, cell: (l) => (l.billed ? money(l.rate_per_hour, l.currency) : <span class="dim">{t('not_billed')}</span>) },
+                { head: t('cost.so_far'), num: true, cell: (l) => <Money v={l.cost_so_far} c={l.currency} /> },
+                { head: t('created'), cell: (l) => <Time at={l.created} /> },
+              ]}
+            />
+          );
+        }}
+      </With>
+      <Cli cli="starlease ps" method="GET" path="/v1/leases" />
+    </Page>
+  );
+}
+
+function stop(l: Lease): void {
+  ask({
+    title: t('stop.title', { name: label(l) }),
+    action: t('stop.do'),
+    body: (
+      <>
+        <p>{t('stop.body')}</p>
+        <Facts rows={[[t('cost.so_far'), <Money v={l.cost_so_far} c={l.currency} />], [t('stop.saves'), t('per_hour', { cost: money(l.rate_per_hour, l.currency) })], [t('stop.keeps'), t('stop.disk', { gb: l.disk_gb })]]} />
+      </>
+    ),
+    cli: <Cli cli={`starlease stop ${quoted(label(l))}`} method="POST" path={`/v1/leases/${l.id}/stop`} />,
+    run: () => post(`/v1/leases/${l.id}/stop`).then(again),
+  });
+}
+function start(l: Lease): void {
+  ask({
+    title: t('start.title', { name: label(l) }),
+    action: t('start.do', { cost: money(l.rate_per_hour, l.currency) }),
+    body: <p>{t('start.body', { cost: money(l.rate_per_hour, l.currency) })}</p>,
+    cli: <Cli cli={`starlease start ${quoted(label(l))}`} method="POST" path={`/v1/leases/${l.id}/start`} />,
+    run: () => post(`/v1/leases/${l.id}/start`).then(again),
+  });
+}
+function release(l: Lease): void {
+  ask({
+    title: t('release.title', { name: label(l) }),
+    action: t('release.do'),
+    danger: true,
+    type: label(l),
+    body: <p>{t('release.body', { gb: l.disk_gb })}</p>,
+    cli: <Cli cli={`starlease rm ${quoted(label(l))}`} method="DELETE" path={`/v1/leases/${l.id}`} />,
+    run: async () => {
+      await del(`/v1/leases/${l.id}`);
+      say(t('release.done'));
+      again();
+      go('/instances');
+    },
+  });
+}
+
+export function Instance({ id }: { id: string }) {
+  const lease = useData<Lease>('/v1/leases/' + encodeURIComponent(id), 5);
+  const name = lease.data ? label(lease.data) : id;
+  const l = lease.data;
+  return (
+    <Page
+      title={name}
+      lead={l && <><State name={l.state} /> {l.emulated && <Emulated />} {l.reason && <span class="dim" lang="en">{l.reason}</span>}</>}
+      actions={
+        l && (
+          <>
+            {['placed', 'starting', 'running'].includes(l.state) && <button onClick={() => stop(l)}>{t('stop.button', { gb: l.disk_gb })}</button>}
+            {l.state === 'stopped' && <button class="primary" onClick={() => start(l)}>{t('start.button', { cost: money(l.rate_per_hour, l.currency) })}</button>}
+            {l.state === 'stopped' && <button class="danger" onClick={() => release(l)}>{t('release.button')}</button>}
+          </>
+        )
+      }
+    >
+      <With of={lease}>{(x) => <Detail l={x} />}</With>
+    </Page>
+  );
+}
+
+function Detail({ l }: { l: Lease }) {
+  const ssh = l.ssh && `ssh -p ${l.ssh.port} ${l.ssh.user}@${l.ssh.host}`;
+  return (
+    <div class="grid">
+      <Card title={t('connect')}>
+        {ssh && l.state === 'running' ? (
+          <>
+            <Code text={ssh} label="ssh" />
+            <Code text={`starlease ssh ${quoted(label(l))}`} label="starlease ssh" />
+            {l.host_key && (
+              <details>
+                <summary>{t('host_key')}</summary>
+                <Code text={l.host_key} label={t('host_key')} />
+              </details>
+            )}
+          </>
+        ) : (
+          <p class="dim">{OVER.includes(l.state) ? t('connect.over') : l.state === 'stopped' ? t('connect.stopped') : t('connect.soon')}</p>
+        )}
+      </Card>
+      <Card title={t('bill')}>
+        <Facts
+          rows={[
+            [t('cost.so_far'), <strong><Money v={l.cost_so_far} c={l.currency} /></strong>],
+            [t('prices.per_hour_all'), <Money v={l.rate_per_hour} c={l.currency} />],
+            [t('billed'), l.billed ? t('billed.yes') : t('billed.no')],
+            [t('funded_until'), <Time at={l.funded_until} />],
+            [t('price_version'), <code>{l.price_version}</code>],
+          ]}
+        />
+        <p><a href="/console/wallet">{t('bill.open')}</a></p>
+      </Card>
+      <Card title={t('timeline')} class="wide">
+        <ol class="timeline">
+          {l.timeline.map((s) => (
+            <li>
+              <strong>{word('step', s.step)}</strong> <Time at={s.time} /> <span class="dim num">+{s.seconds} s</span>
+            </li>
+          ))}
+          {l.metric && (
+            <li>
+              <strong>{word('step', 'metric')}</strong> <code>{JSON.stringify(l.metric)}</code>
+            </li>
+          )}
+        </ol>
+        <Operations of={l.id} />
+      </Card>
+      <Timers l={l} />
+      <Card title={t('about')}>
+        <Facts
+          rows={[
+            [t('cards'), `${l.gpus} × ${l.model}`],
+            [t('place'), l.node ? `${l.node} [${l.cards.join(', ')}]` : '—'],
+            [t('image'), l.image],
+            [t('created'), <Time at={l.created} />],
+            [t('ready'), <Time at={l.ready} />],
+            [t('heartbeat'), <Time at={l.last_heartbeat} />],
+            ['ID', <code>{l.id}</code>],
+            ['nonce', <code>{l.nonce}</code>],
+          ]}
+        />
+      </Card>
+      <Disks of={l.id} />
+      <LogBox l={l} />
+      <History of={l.id} />
+      <Card title={t('cli.all')} class="wide">
+        <Cli cli={`starlease show ${quoted(label(l))}`} method="GET" path={`/v1/leases/${l.id}`} />
+      </Card>
+    </div>
+  );
+}
+
+function Operations({ of }: { of: string }) {
+  const ops = useList<Operation>('/v1/operations?ref=' + of);
+  if (!ops.data?.length) return <Oops failure={ops.failure} />;
+  return (
+    <Table<Operation>
+      label={t('operations')}
+      rows={ops.data}
+      id={(o) => o.id}
+      columns={[
+        { head: t('operation'), cell: (o) => word('op', o.kind) },
+        { head: t('state'), cell: (o) => <State name={o.state} /> },
+        { head: t('took'), num: true, cell: (o) => (o.state === 'done' || o.state === 'failed' ? `${((Date.parse(o.since) - Date.parse(o.created)) / 1000).toFixed(2)} s` : '…') },
+        { head: t('attempts'), num: true, cell: (o) => o.attempts },
+        { head: t('cause'), cell: (o) => (o.error ? <span lang="en">{o.error}</span> : <span class="dim">—</span>) },
+      ]}
+    />
+  );
+}
+
+function Timers({ l }: { l: Lease }) {
+  const a = l.autostop;
+  if (OVER.includes(l.state)) return null;
+  const set = (body: Record<string, unknown>) => post(`/v1/leases/${l.id}/autostop`, body).then(again, (e) => say(String(e.message)));
+  const hours = (s: number | undefined) => String(s || 0);
+  const options: [string, string][] = [['0', t('never')], ['900', t('time.m', { n: 15 })], ['3600', t('time.h', { n: 1 })], ['14400', t('time.h', { n: 4 })], ['43200', t('time.h', { n: 12 })], ['86400', t('time.h', { n: 24 })]];
+  const having = (v: string) => (options.some((o) => o[0] === v) ? options : [...options, [v, duration(Number(v))] as [string, string]]);
+  return (
+    <Card title={t('create.stop')}>
+      <Field name="ttl" label={t('create.ttl')} value={hours(a?.ttl_s)} set={(v) => set({ ttl_s: Number(v) })} options={having(hours(a?.ttl_s))} />
+      <Field name="idle" label={t('create.idle')} value={hours(a?.idle_s)} set={(v) => set({ idle_s: Number(v) })} options={having(hours(a?.idle_s))} />
+      {a && <Facts rows={[!!a.stops_at && [t('stops_at'), <Time at={a.stops_at} />], !!a.idle_stop_at && [t('idle_stop_at'), <Time at={a.idle_stop_at} />], micro(a.budget) > 0n && [t('budget'), <Money v={a.budget} c={l.currency} />]]} />}
+      <Cli cli={`starlease autostop ${quoted(label(l))} --ttl 4h --idle 30m`} method="POST" path={`/v1/leases/${l.id}/autostop`} body={{ ttl_s: 14400, idle_s: 1800 }} />
+    </Card>
+  );
+}
+
+function Disks({ of }: { of: string }) {
+  const volumes = useList<Volume>('/v1/volumes');
+  const mine = (volumes.data || []).filter((v) => v.lease === of);
+  return (
+    <Card title={t('disks')}>
+      {mine.length ? (
+        <ul class="plain">
+          {mine.map((v) => (
+            <li>
+              <a href="/console/volumes">{v.name || v.id}</a> · {(v.size_bytes / 1e9).toFixed(0)} GB · <State name={v.state} />
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p class="dim">{t('disks.none')}</p>
+      )}
+    </Card>
+  );
+}
+
+function LogBox({ l }: { l: Lease }) {
+  const [text, setText] = useState<string | null>(null);
+  const [wrong, setWrong] = useState<unknown>(null);
+  return (
+    <Card
+      title={t('logs')}
+      class="wide"
+      aside={
+        <button onClick={() => get<Logs>(`/v1/leases/${l.id}/logs`).then((x) => { setText(x.text); setWrong(null); }, setWrong)}>{text === null ? t('logs.load') : t('logs.again')}</button>
+      }
+    >
+      {wrong !== null && <p class="wrong" role="alert" lang="en">{String((wrong as Error).message)}</p>}
+      {text !== null ? <pre class="logs" tabIndex={0} aria-label={t('logs')}>{text || t('logs.empty')}</pre> : <p class="dim">{t('logs.hint')}</p>}
+      <Cli cli={`starlease logs ${quoted(label(l))}`} method="GET" path={`/v1/leases/${l.id}/logs`} />
+    </Card>
+  );
+}
+
+function History({ of }: { of: string }) {
+  const events = useData<{ items: Event[] }>('/v1/events?limit=50&lease=' + of);
+  return (
+    <Card title={t('events')} class="wide">
+      <Table<Event>
+        label={t('events')}
+        rows={events.data?.items || []}
+        id={(e) => String(e.seq)}
+        columns={[
+          { head: t('when'), cell: (e) => <Time at={e.time} /> },
+          { head: t('what'), cell: (e) => <code>{e.type}</code> },
+          { head: t('by'), cell: (e) => e.actor },
+          { head: t('cause'), cell: (e) => <span lang="en">{e.data?.reason || '—'}</span> },
+        ]}
+      />
+    </Card>
+  );
+}
