@@ -6,7 +6,7 @@ SAN   ?= build-san
 # What each job needs on Debian 12. `make deps` installs all of it, `make deps-demo` the first three lists.
 PKG_BUILD = gcc libc6-dev make meson ninja-build pkg-config python3 \
             libarchive-dev libcmocka-dev libcurl4-gnutls-dev libgnutls28-dev libjansson-dev \
-            libmicrohttpd-dev libsodium-dev libsqlite3-dev
+            libmicrohttpd-dev libsodium-dev libsqlite3-dev nettle-dev
 PKG_RUN   = ca-certificates crun g++ dropbear-bin e2fsprogs erofs-utils iproute2 kmod nftables openssh-client \
             procps util-linux xz-utils zstd
 PKG_IMAGE = mmdebstrap debian-archive-keyring

@@ -13,27 +13,31 @@ struct event_row {
     const char *id, *account_id, *noun, *ref, *type, *actor, *data, *prev_hash;
 };
 
-static void add_text(struct sha256_state *h, const char *s)
+static char *add_text(char *p, const char *s)
 {
-    char len[32];
-    int n = snprintf(len, sizeof len, "%zu:", strlen(s));
-    sha256_add(h, len, (size_t)n); /* the length in front keeps neighbours apart */
-    sha256_add(h, s, strlen(s));
+    size_t n = strlen(s);
+    p += snprintf(p, 32, "%zu:", n); /* the length in front keeps neighbours apart */
+    memcpy(p, s, n);
+    return p + n;
 }
 
 static void event_hash(const struct event_row *e, char out[SHA256_HEX])
 {
-    struct sha256_state h;
-    uint8_t sum[SHA256_BYTES];
-    char numbers[64];
+    char numbers[64], small[2048], *text = small;
     snprintf(numbers, sizeof numbers, "%lld %lld", (long long)e->seq, (long long)e->t_us);
     const char *parts[] = {numbers, e->id,    e->account_id, e->noun,     e->ref,
                            e->type, e->actor, e->data,       e->prev_hash};
-    sha256_start(&h);
+    size_t most = 0;
     for (size_t i = 0; i < SL_COUNT(parts); i++)
-        add_text(&h, parts[i]);
-    sha256_end(&h, sum);
-    hex_encode(sum, sizeof sum, out);
+        most += strlen(parts[i]) + 32;
+    if (most > sizeof small)
+        text = sl_alloc(most);
+    char *p = text;
+    for (size_t i = 0; i < SL_COUNT(parts); i++)
+        p = add_text(p, parts[i]);
+    sha256_hex(text, (size_t)(p - text), out);
+    if (text != small)
+        free(text);
 }
 
 int event_add(struct db_c *c, struct server *s, const char *account_id, const char *noun,

@@ -233,7 +233,7 @@ static int create(struct creation *k, struct sl_err *err)
         return -1;
     if (event_add(c, s, k->account_id, "lease", k->id, "lease.requested", k->account_id, NULL,
                   err) < 0 ||
-        wallet_hold(c, s, k->account_id, k->id, q->hold_micro, err) < 0)
+        wallet_hold_new(c, s, k->account_id, k->id, q->hold_micro, err) < 0)
         return -1;
     FAILPOINT("lease.after_hold");
     if (k->want->has_autostop && timers(k, err) < 0)

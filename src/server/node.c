@@ -16,9 +16,13 @@ static const char sql_state[] = "SELECT state FROM node WHERE name = ?1";
 #define RETURNING_MASKS "RETURNING state, leased_mask, sanitize_mask"
 static const char sql_take[] =
     "UPDATE node SET free_mask = free_mask & ~?2, leased_mask = leased_mask | ?2, "
-    "free_cards = free_cards - ?3, account_id = ?4 "
-    "WHERE name = ?1 AND (free_mask & ?2) = ?2 AND (account_id IS NULL OR account_id = "
-    "?4) " RETURNING_MASKS;
+    "free_cards = free_cards - ?3 WHERE name = ?1 AND (free_mask & ?2) = ?2 AND account_id = ?4";
+static const char sql_take_open[] =
+    "UPDATE node SET free_mask = free_mask & ~?2, leased_mask = leased_mask | ?2, "
+    "free_cards = free_cards - ?3, account_id = ?4 WHERE name = ?1 AND (free_mask & ?2) = ?2 AND "
+    "account_id IS NULL";
+static const char sql_masks[] =
+    "SELECT state, leased_mask, sanitize_mask FROM node WHERE name = ?1";
 static const char sql_give_back[] =
     "UPDATE node SET leased_mask = leased_mask & ~?2, sanitize_mask = sanitize_mask | ?2 "
     "WHERE name = ?1 AND (leased_mask & ?2) = ?2 " RETURNING_MASKS;
@@ -133,9 +137,15 @@ static int settle(struct db_c *c, struct server *s, struct db_q *q, int rc, cons
 int node_take(struct db_c *c, struct server *s, const char *name, const char *account_id,
               uint64_t mask, struct sl_err *err)
 {
-    struct db_q q;
-    int rc = db_row(c, &q, err, sql_take, "tiit", name, (int64_t)mask,
-                    (int64_t)__builtin_popcountll(mask), account_id);
+    /* Most cards are taken on a node that the account holds already: its index entry stays. */
+    static const char *const takes[] = {sql_take, sql_take_open};
+    int64_t changed = 0, cards = __builtin_popcountll(mask);
+    struct db_q q = {0};
+    for (size_t i = 0; i < SL_COUNT(takes) && changed == 0; i++)
+        if (db_exec_n(c, &changed, err, takes[i], "tiit", name, (int64_t)mask, cards, account_id) <
+            0)
+            return -1;
+    int rc = changed ? db_row(c, &q, err, sql_masks, "t", name) : 0;
     return settle(c, s, &q, rc, name, "", err);
 }
 

@@ -98,22 +98,12 @@ int quote_get(struct db_c *c, const char *account_id, const char *quote_id, stru
     return 0;
 }
 
-static const char sql_use[] =
-    "UPDATE quote SET lease_id = ?3 WHERE id = ?1 AND account_id = ?2 AND lease_id IS NULL AND "
-    "expires_us > ?4 RETURNING " QUOTE_COLUMNS;
+static const char sql_use[] = "UPDATE quote SET lease_id = ?2 WHERE id = ?1 AND lease_id IS NULL";
 
 int quote_use(struct db_c *c, struct server *s, const char *account_id, const char *quote_id,
               const char *lease_id, struct quote *ret, struct sl_err *err)
 {
     char text[TS_TEXT];
-    struct db_q q;
-    int rc = db_row(c, &q, err, sql_use, "ttti", quote_id, account_id, lease_id, env_now(s->env));
-    if (rc > 0)
-        quote_read(&q, ret);
-    db_done(&q);
-    if (rc != 0)
-        return rc < 0 ? -1 : 0;
-    /* Not one that can be used: say why. */
     if (quote_get(c, account_id, quote_id, ret, err) < 0)
         return -1;
     if (sl_streq(ret->lease_id, lease_id))
@@ -122,6 +112,13 @@ int quote_use(struct db_c *c, struct server *s, const char *account_id, const ch
         return sl_fail_at(err, SL_CONFLICT, "quote",
                           "quote: %s is used by lease %s already; ask for a new one", quote_id,
                           ret->lease_id);
-    return sl_fail_at(err, SL_CONFLICT, "quote", "quote: %s expired at %s; ask for a new one",
-                      quote_id, ts_format(ret->expires_us, text));
+    if (ret->expires_us <= env_now(s->env))
+        return sl_fail_at(err, SL_CONFLICT, "quote", "quote: %s expired at %s; ask for a new one",
+                          quote_id, ts_format(ret->expires_us, text));
+    int64_t changed;
+    if (db_exec_n(c, &changed, err, sql_use, "tt", quote_id, lease_id) < 0)
+        return -1;
+    SL_ASSERT(changed == 1);
+    snprintf(ret->lease_id, sizeof ret->lease_id, "%s", lease_id);
+    return 0;
 }

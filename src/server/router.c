@@ -298,7 +298,7 @@ static int run_write(struct run *k, struct sl_err *err)
         if (r->route->prepare(r, err) < 0)
             return -1;
     }
-    if (db_write(r->s->db, write_step, k, err) < 0)
+    if (db_write_repeatable(r->s->db, write_step, k, err) < 0)
         return -1;
     FAILPOINT("request.committed");
     if (!k->out->replayed) {

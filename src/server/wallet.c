@@ -207,18 +207,17 @@ static int no_credit(const struct wallet *w, int64_t amount, int64_t missing, st
                       money_format(wallet_available(w), d));
 }
 
-int wallet_hold(struct db_c *c, struct server *s, const char *account_id, const char *lease_id,
-                int64_t amount, struct sl_err *err)
+/* Brings what is held for the lease from credit + cash to `amount`. */
+static int hold_to(struct db_c *c, struct server *s, const char *account_id, const char *lease_id,
+                   int64_t amount, int64_t credit, int64_t cash, struct sl_err *err)
 {
     struct wallet w;
-    int64_t credit, cash, d_credit, d_cash;
+    int64_t d_credit, d_cash, more = amount - credit - cash;
     SL_ASSERT(amount >= 0);
-    if (balances_get(c, account_id, &w, err) < 0 ||
-        wallet_held_for(c, lease_id, &credit, &cash, err) < 0)
-        return -1;
-    int64_t more = amount - credit - cash;
     if (more == 0)
         return 0;
+    if (balances_get(c, account_id, &w, err) < 0)
+        return -1;
     if (more > wallet_available(&w))
         return no_credit(&w, amount, more - wallet_available(&w), err);
     if (more > 0) {
@@ -237,6 +236,21 @@ int wallet_hold(struct db_c *c, struct server *s, const char *account_id, const 
         return -1;
     return wallet_hold_store(c, s, account_id, lease_id, w.currency, credit + d_credit,
                              cash + d_cash, err);
+}
+
+int wallet_hold(struct db_c *c, struct server *s, const char *account_id, const char *lease_id,
+                int64_t amount, struct sl_err *err)
+{
+    int64_t credit, cash;
+    if (wallet_held_for(c, lease_id, &credit, &cash, err) < 0)
+        return -1;
+    return hold_to(c, s, account_id, lease_id, amount, credit, cash, err);
+}
+
+int wallet_hold_new(struct db_c *c, struct server *s, const char *account_id, const char *lease_id,
+                    int64_t amount, struct sl_err *err)
+{
+    return hold_to(c, s, account_id, lease_id, amount, 0, 0, err);
 }
 
 int wallet_spend_check(struct db_c *c, struct server *s, const char *account_id, int64_t rate_micro,

@@ -55,6 +55,9 @@ int wallet_grant_trial(struct db_c *c, struct server *s, const char *account_id,
  * credit first, gives cash back first. SL_NO_CREDIT, field "balance", says how much is missing. */
 int wallet_hold(struct db_c *c, struct server *s, const char *account_id, const char *lease_id,
                 int64_t amount_micro, struct sl_err *err);
+/* The same for a lease that is being made, for which nothing can be held yet. */
+int wallet_hold_new(struct db_c *c, struct server *s, const char *account_id, const char *lease_id,
+                    int64_t amount, struct sl_err *err);
 /* May the account run rate_micro per hour more? SL_QUOTA, field "spend", when that would pass conf
  * quota.spend_per_hour, counting the leases that hold cards. */
 int wallet_spend_check(struct db_c *c, struct server *s, const char *account_id, int64_t rate_micro,

@@ -230,7 +230,7 @@ int world_lease_named(struct world *w, const char *account, const char *quote_id
                       char ret_id[ID_TEXT], struct sl_err *err)
 {
     struct making m = {.w = w, .account = account, .quote = quote_id, .name = name};
-    if (db_write(w->s.db, create, &m, err) < 0)
+    if (db_write_repeatable(w->s.db, create, &m, err) < 0)
         return -1;
     memcpy(ret_id, m.id, ID_TEXT);
     return 0;

@@ -470,9 +470,10 @@ struct damage {
     const char *invariant, *sql;
 };
 static const struct damage damages[] = {
-    {"I1", "UPDATE entry SET amount_micro = amount_micro + 1 WHERE rowid = (SELECT MAX(rowid) FROM "
+    {"I1", "UPDATE entry SET amount_micro = amount_micro + 1 WHERE (txn_id, idx) = (SELECT "
+           "MAX(txn_id), 1 FROM "
            "entry)"},
-    {"I1", "DELETE FROM entry WHERE rowid = (SELECT MAX(rowid) FROM entry)"},
+    {"I1", "DELETE FROM entry WHERE (txn_id, idx) = (SELECT MAX(txn_id), 1 FROM entry)"},
     {"I1", "UPDATE ledger_account SET balance_micro = balance_micro + 1 WHERE kind = 'revenue'"},
     {"I2", "UPDATE ledger_account SET balance_micro = balance_micro + CASE kind WHEN 'revenue' "
            "THEN 5 ELSE -5 END "

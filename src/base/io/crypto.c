@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "crypto.h"
 #include "base/core/mem.h"
+#include <nettle/sha2.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sodium.h>
@@ -22,7 +23,10 @@ void crypto_init(void)
 
 void sha256(const void *p, size_t n, uint8_t out[SHA256_BYTES])
 {
-    crypto_hash_sha256(out, p, n);
+    struct sha256_ctx h; /* nettle's uses the processor's instructions, libsodium's does not */
+    sha256_init(&h);
+    sha256_update(&h, n, p);
+    sha256_digest(&h, SHA256_BYTES, out);
 }
 
 const char *sha256_hex(const void *p, size_t n, char out[SHA256_HEX])
@@ -33,21 +37,21 @@ const char *sha256_hex(const void *p, size_t n, char out[SHA256_HEX])
     return out;
 }
 
-_Static_assert(sizeof(crypto_hash_sha256_state) <= sizeof(struct sha256_state), "state fits");
+_Static_assert(sizeof(struct sha256_ctx) <= sizeof(struct sha256_state), "state fits");
 
 void sha256_start(struct sha256_state *s)
 {
-    crypto_hash_sha256_init((crypto_hash_sha256_state *)s);
+    sha256_init((struct sha256_ctx *)s);
 }
 
 void sha256_add(struct sha256_state *s, const void *p, size_t n)
 {
-    crypto_hash_sha256_update((crypto_hash_sha256_state *)s, p, n);
+    sha256_update((struct sha256_ctx *)s, n, p);
 }
 
 void sha256_end(struct sha256_state *s, uint8_t out[SHA256_BYTES])
 {
-    crypto_hash_sha256_final((crypto_hash_sha256_state *)s, out);
+    sha256_digest((struct sha256_ctx *)s, SHA256_BYTES, out);
 }
 
 void hmac_sha256(const void *key, size_t key_n, const void *p, size_t n, uint8_t out[SHA256_BYTES])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crypto.h: the only file that sees libsodium. Hashes, passwords, signatures, text forms.
+ * crypto.h: the only file that sees libsodium, and nettle (for SHA-256). Hashes, passwords, signatures, text forms.
  */
 #ifndef SL_CRYPTO_H
 #define SL_CRYPTO_H

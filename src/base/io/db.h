@@ -20,8 +20,7 @@
  * always, also after an error if (rc < 0) return -1;
  *
  * Parameter letters: i int64_t, t const char * (NULL is SQL NULL), b const void * + size_t blob.
- * The write function may run more than once (a batch that is retried): it must not have effects
- * outside the database, except through arg, which it must set afresh each time.
+ * A write function has no effects outside the database, except through arg.
  */
 #ifndef SL_DB_H
 #define SL_DB_H
@@ -54,6 +53,9 @@ void db_close(struct db *db);
 
 /* Runs fn in the writer's transaction; 0 = committed and durable. On -1 nothing of fn remains. */
 int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err);
+/* The same for an fn that may run more than once: it has no effect outside the database except
+ * through arg, which it sets afresh each time. Cheaper: no savepoint is taken for it. */
+int db_write_repeatable(struct db *db, db_fn *fn, void *arg, struct sl_err *err);
 /* Runs fn on a read snapshot; it must not write. */
 int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err);
 

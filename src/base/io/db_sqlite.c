@@ -5,6 +5,7 @@
  */
 #include "base/core/mem.h"
 #include "base/io/db.h"
+#include "base/io/db_wal.h"
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@ enum {
     SLOTS = 2048,           /* of the hash from a text's address to its statement; a power of two */
     BATCH_MAX = 256,        /* functions in one commit */
     CHECKPOINT_EVERY = 256, /* commits between passive checkpoints */
-    GATHER_MAX_US = 1000,   /* a batch waits no longer for callers that are likely to come back */
+    MIGRATION_MAX = 1 << 20,
+    GATHER_MAX_US = 1000, /* a batch waits no longer for callers that are likely to come back */
 };
 
 struct stmt {
@@ -44,6 +46,7 @@ struct job {
     struct sl_err *err;
     int rc;
     bool done;
+    bool repeatable;         /* fn may run again: no savepoint is taken for it */
     pthread_cond_t finished; /* its caller alone waits here */
     struct job *next;
 };
@@ -366,17 +369,19 @@ static int64_t mono_us(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-static void run_one(struct db_c *c, struct job *j)
+static void run_one(struct db_c *c, struct job *j, bool savepoint)
 {
-    must(c, "SAVEPOINT one");
+    if (savepoint)
+        must(c, "SAVEPOINT one");
     j->rc = j->fn(c, j->arg, j->err);
     SL_ASSERT(j->rc == 0 || j->rc == -1);
-    for (int i = 0; i < c->n_stmts; i++)
-        SL_ASSERT(!c->stmts[i].busy);   /* a query was left open: db_done is missing */
+    SL_ASSERT(c->n_busy == 0);          /* else a query was left open: db_done is missing */
     if (sqlite3_get_autocommit(c->h)) { /* the engine rolled everything back (disk full) */
         j->rc = -1;
         return;
     }
+    if (!savepoint)
+        return;
     if (j->rc < 0)
         must(c, "ROLLBACK TO one");
     must(c, "RELEASE one");
@@ -420,22 +425,48 @@ static bool commit(struct db *db, struct job *jobs)
     return true;
 }
 
+/* A savepoint a function costs a copy of every page it touches. Functions that may run again do
+ * without: most succeed. One that fails after it changed something spoils the transaction, which
+ * then starts over with savepoints. */
+static bool run_plain(struct db_c *c, struct job *jobs, int *ret_n)
+{
+    for (struct job *j = jobs; j; j = j->next, ++*ret_n) {
+        sqlite3_int64 before = sqlite3_total_changes64(c->h);
+        run_one(c, j, false);
+        if (sqlite3_get_autocommit(c->h))
+            return true; /* commit() tells them all */
+        if (j->rc < 0 && sqlite3_total_changes64(c->h) != before)
+            return false;
+    }
+    return true;
+}
+
 static int run_batch(struct db *db, struct job *jobs)
 {
     int n = 0;
+    struct db_c *c = &db->writer;
     struct sl_err err = {0};
-    if (control(&db->writer, "BEGIN IMMEDIATE", &err) < 0) {
+    bool plain = true;
+    for (struct job *j = jobs; j; j = j->next)
+        plain = plain && j->repeatable;
+    if (control(c, "BEGIN IMMEDIATE", &err) < 0) {
         fail_all(jobs, &err);
         return 0;
     }
-    for (struct job *j = jobs; j; j = j->next, n++) {
-        run_one(&db->writer, j);
-        if (sqlite3_get_autocommit(db->writer.h))
+    if (plain && !run_plain(c, jobs, &n)) {
+        must(c, "ROLLBACK");
+        must(c, "BEGIN IMMEDIATE");
+        plain = false;
+        n = 0;
+    }
+    for (struct job *j = plain ? NULL : jobs; j; j = j->next, n++) {
+        run_one(c, j, true);
+        if (sqlite3_get_autocommit(c->h))
             break;
     }
     commit(db, jobs);
     if (++db->stats.commits % CHECKPOINT_EVERY == 0)
-        sqlite3_wal_checkpoint_v2(db->writer.h, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        sqlite3_wal_checkpoint_v2(c->h, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return n;
 }
 
@@ -501,9 +532,13 @@ static void *writer_main(void *arg)
     return NULL;
 }
 
-int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
+static int write_job(struct db *db, db_fn *fn, void *arg, bool repeatable, struct sl_err *err)
 {
-    struct job j = {.fn = fn, .arg = arg, .err = err, .finished = PTHREAD_COND_INITIALIZER};
+    struct job j = {.fn = fn,
+                    .arg = arg,
+                    .err = err,
+                    .repeatable = repeatable,
+                    .finished = PTHREAD_COND_INITIALIZER};
     if (db->inline_writes) {
         pthread_mutex_lock(&db->inline_lock);
         db->stats.writes += run_batch(db, &j);
@@ -524,6 +559,16 @@ int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
     pthread_mutex_unlock(&db->write_lock);
     pthread_cond_destroy(&j.finished);
     return j.rc;
+}
+
+int db_write(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
+{
+    return write_job(db, fn, arg, false, err);
+}
+
+int db_write_repeatable(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
+{
+    return write_job(db, fn, arg, true, err);
 }
 
 static int reader_take(struct db *db)
@@ -569,7 +614,7 @@ static int open_one(struct db *db, struct db_c *c, const char *path, bool writer
                     struct sl_err *err)
 {
     int flags = writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE;
-    int rc = sqlite3_open_v2(path, &c->h, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(path, &c->h, flags | SQLITE_OPEN_NOMUTEX, writer ? DB_WAL_VFS : NULL);
     c->db = db;
     if (rc != SQLITE_OK)
         return sl_fail(err, SL_STORAGE_FULL,
@@ -598,13 +643,38 @@ static int open_one(struct db *db, struct db_c *c, const char *path, bool writer
     return 0;
 }
 
+/* What the common subset cannot say: a table that lives in its key's tree, and a number that is the
+ * row's own (SQLite knows that only of the word INTEGER). */
+static const struct {
+    const char *common, *here;
+} dialect[] = {{"/* clustered */", "WITHOUT ROWID"},
+               {" BIGINT PRIMARY KEY", " INTEGER PRIMARY KEY"}};
+
+static void translate(const char *text, struct sl_buf *out)
+{
+    while (*text) {
+        size_t i = 0;
+        while (i < SL_COUNT(dialect) && !sl_starts(text, dialect[i].common))
+            i++;
+        if (i < SL_COUNT(dialect)) {
+            sl_buf_adds(out, dialect[i].here);
+            text += strlen(dialect[i].common);
+        } else {
+            sl_buf_addc(out, *text++);
+        }
+    }
+    SL_ASSERT(!out->over);
+}
+
 static int migrate_one(struct db_c *c, const char *text, int to, struct sl_err *err)
 {
     char set[64];
+    SL_AUTO_BUF struct sl_buf sql = SL_BUF(MIGRATION_MAX);
+    translate(text, &sql);
     snprintf(set, sizeof set, "PRAGMA user_version = %d", to);
     int rc = sqlite3_exec(c->h, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_exec(c->h, text, NULL, NULL, NULL);
+        rc = sqlite3_exec(c->h, sl_buf_str(&sql), NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(c->h, set, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
@@ -647,6 +717,7 @@ int db_open(const struct db_options *o, const char *const *migrations, struct db
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, library_once);
+    db_wal_register();
     struct db *db = sl_alloc(sizeof *db);
     db->inline_writes = o->inline_writes;
     db->n_readers = o->readers ? o->readers : 4;

@@ -2,6 +2,8 @@
 -- 0001: everything the rental spine stores. Common subset of SQLite 3.40 and PostgreSQL 15.
 -- Ids are text (id.h), times are UTC microseconds, money is micro-units. State columns change only
 -- through lifecycle.h. Append-only tables are guarded by triggers in db_sqlite's dialect file 0002.
+-- /* clustered */: rows are small and found by their key, so where the engine can, the key's tree holds them
+-- (SQLite: WITHOUT ROWID); other engines read a comment.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 
@@ -70,13 +72,15 @@ CREATE TABLE node (
   facts TEXT NOT NULL, topology TEXT NOT NULL DEFAULT '', failed_starts BIGINT NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',
   seen_us BIGINT NOT NULL, created_us BIGINT NOT NULL,
   CHECK ((free_mask & leased_mask) = 0), CHECK ((free_mask & sanitize_mask) = 0), CHECK ((leased_mask & sanitize_mask) = 0));
-CREATE INDEX node_place ON node(model, state, free_cards, place_order);
-CREATE INDEX node_account ON node(account_id, model, free_cards, place_order);
+-- Nodes that nobody holds, by what is free. A node that is held leaves it, and is found by its holder: taking
+-- cards on it then touches no index.
+CREATE INDEX node_place ON node(model, state, free_cards, place_order) WHERE account_id IS NULL;
+CREATE INDEX node_account ON node(account_id) WHERE account_id IS NOT NULL;
 
 CREATE TABLE volume (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), name TEXT NOT NULL, state TEXT NOT NULL,
   state_since_us BIGINT NOT NULL, size_bytes BIGINT NOT NULL, node_name TEXT, lease_id TEXT,
-  purge_after_us BIGINT NOT NULL DEFAULT 0, created_us BIGINT NOT NULL);
+  purge_after_us BIGINT NOT NULL DEFAULT 0, created_us BIGINT NOT NULL) /* clustered */;
 CREATE INDEX volume_account ON volume(account_id, id);
 CREATE INDEX volume_expiry ON volume(purge_after_us) WHERE state = 'deleted';
 CREATE TABLE image (
@@ -85,7 +89,7 @@ CREATE TABLE image (
 
 -- Which node has which image, by its digest: a lease is placed where its image is.
 CREATE TABLE node_image (
-  node_name TEXT NOT NULL, image TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (node_name, image));
+  node_name TEXT NOT NULL, image TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (node_name, image)) /* clustered */;
 
 CREATE TABLE lease (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), name TEXT NOT NULL, state TEXT NOT NULL,
@@ -117,12 +121,12 @@ CREATE INDEX segment_running ON segment(account_id) WHERE end_us = 0;
 -- Proof of life by minute.
 CREATE TABLE heartbeat (
   lease_id TEXT NOT NULL, epoch BIGINT NOT NULL, minute_us BIGINT NOT NULL, first_us BIGINT NOT NULL, last_us BIGINT NOT NULL,
-  count BIGINT NOT NULL, PRIMARY KEY (lease_id, epoch, minute_us));
+  count BIGINT NOT NULL, PRIMARY KEY (lease_id, epoch, minute_us)) /* clustered */;
 
 -- Double entry. kind: cash, credit, held_cash, held_credit (a renter's); bank, promo, revenue, goodwill, adjust (the house's, account_id '').
 CREATE TABLE ledger_account (
   id TEXT PRIMARY KEY, account_id TEXT NOT NULL, kind TEXT NOT NULL, currency TEXT NOT NULL, balance_micro BIGINT NOT NULL,
-  UNIQUE (account_id, kind, currency), CHECK (account_id = '' OR balance_micro >= 0));
+  UNIQUE (account_id, kind, currency), CHECK (account_id = '' OR balance_micro >= 0)) /* clustered */;
 -- seq counts all transactions, account_seq those of one account from 1; hash covers the account's previous hash.
 CREATE TABLE txn (
   id TEXT PRIMARY KEY, seq BIGINT NOT NULL UNIQUE, account_id TEXT NOT NULL, account_seq BIGINT NOT NULL, kind TEXT NOT NULL,
@@ -132,17 +136,17 @@ CREATE TABLE txn (
 CREATE UNIQUE INDEX txn_topup_ref ON txn(ref) WHERE kind = 'topup' AND ref <> '';
 CREATE TABLE entry (
   txn_id TEXT NOT NULL REFERENCES txn(id), idx BIGINT NOT NULL, ledger_account_id TEXT NOT NULL REFERENCES ledger_account(id),
-  amount_micro BIGINT NOT NULL, PRIMARY KEY (txn_id, idx));
+  amount_micro BIGINT NOT NULL, PRIMARY KEY (txn_id, idx)) /* clustered */;
 -- Funds held ahead for a lease; one row a lease while it needs funds.
 CREATE TABLE hold (
   lease_id TEXT PRIMARY KEY, account_id TEXT NOT NULL, currency TEXT NOT NULL, credit_micro BIGINT NOT NULL CHECK (credit_micro >= 0),
-  cash_micro BIGINT NOT NULL CHECK (cash_micro >= 0), updated_us BIGINT NOT NULL);
+  cash_micro BIGINT NOT NULL CHECK (cash_micro >= 0), updated_us BIGINT NOT NULL) /* clustered */;
 
 -- Durable steps and the outbox to nodes: one row per thing to do, re-run until done.
 CREATE TABLE operation (
   id TEXT PRIMARY KEY, kind TEXT NOT NULL, ref TEXT NOT NULL, account_id TEXT NOT NULL, node_name TEXT, epoch BIGINT NOT NULL,
   state TEXT NOT NULL, state_since_us BIGINT NOT NULL, attempts BIGINT NOT NULL DEFAULT 0, next_us BIGINT NOT NULL, payload TEXT NOT NULL,
-  error TEXT NOT NULL DEFAULT '', created_us BIGINT NOT NULL);
+  error TEXT NOT NULL DEFAULT '', created_us BIGINT NOT NULL) /* clustered */;
 CREATE INDEX operation_due ON operation(state, next_us);
 CREATE INDEX operation_ref ON operation(ref, id);
 -- seq is the key; nothing looks an event up by its id (random, id.h), so the id has no index.
