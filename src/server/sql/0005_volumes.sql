@@ -16,3 +16,21 @@ CREATE TABLE autostop (
   warned_idle_us BIGINT NOT NULL DEFAULT 0,
   due_us BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX autostop_due ON autostop(due_us) WHERE due_us > 0;
+
+-- Prices of what is no card: a run without cards (per hour) and disk (per GB and month of 30 days). Immutable;
+-- the price in force at t is the row with the greatest effective_us <= t.
+CREATE TABLE tariff (
+  id TEXT PRIMARY KEY, kind TEXT NOT NULL CHECK (kind IN ('cpu','disk')), unit TEXT NOT NULL CHECK (unit IN ('instance_hour','gb_month')),
+  price_micro BIGINT NOT NULL CHECK (price_micro >= 0), currency TEXT NOT NULL, note TEXT NOT NULL, source TEXT NOT NULL,
+  effective_us BIGINT NOT NULL, created_us BIGINT NOT NULL, UNIQUE (kind, currency, effective_us));
+-- Every price that a bill may name.
+CREATE VIEW price_named AS
+  SELECT id, model, price_micro, currency, unit, effective_us, source FROM price_version
+  UNION ALL SELECT id, kind, price_micro, currency, unit, effective_us, source FROM tariff;
+
+-- 1: the run under way uses no card. From the start until the node has proved that nothing of it is left.
+ALTER TABLE lease ADD COLUMN cpu_run BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE lease ADD COLUMN cpu_rate_micro BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE lease ADD COLUMN cpu_tariff_id TEXT NOT NULL DEFAULT '';
+-- Nodes that name the same storage see the same disks; '' = disks stay on the node.
+ALTER TABLE node ADD COLUMN storage TEXT NOT NULL DEFAULT '';
