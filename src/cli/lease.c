@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lease.c: ps, show, logs, stop, start, rm; waiting for a state. Creating one is run.c.
+ * lease.c: ps, show, logs, rm; waiting for a state. Creating one is run.c, stop and start stop.c.
  */
 #include "cli/verbs.h"
 #include <time.h>
@@ -39,7 +39,7 @@ const struct column lease_fields[] = {{"Instance", "id"},
                                       {"Metric SHA-256", "metric.sha256"},
                                       {0}};
 
-static const char *lease_path(struct cli *c, const char *id, const char *tail)
+const char *lease_path(struct cli *c, const char *id, const char *tail)
 {
     return sl_arena_printf(&c->arena, "/v1/leases/%s%s", cli_quote(c, id), tail);
 }
@@ -194,31 +194,14 @@ int lease_wait(struct cli *c, const char *id, const char *want, int64_t wait_s, 
     }
 }
 
-/* ---- stop, start, rm ---- */
-#define WAIT_OPTS                                                                                  \
-    {"no-wait",                                                                                    \
-     0,                                                                                            \
-     CMD_FLAG,                                                                                     \
-     NULL,                                                                                         \
-     "return when the request is accepted",                                                        \
-     NULL,                                                                                         \
-     offsetof(struct wait_args, no_wait)},                                                         \
-    {                                                                                              \
-        "wait", 0, CMD_INT, "SECONDS", "give up waiting after this; default 300", NULL,            \
-            offsetof(struct wait_args, wait_s)                                                     \
-    }
-const struct cmd_opt stop_opts[] = {WAIT_OPTS, {0}};
-const struct cmd_opt start_opts[] = {
-    {"yes", 'y', CMD_FLAG, NULL, "do not ask", NULL, offsetof(struct wait_args, yes)},
-    WAIT_OPTS,
-    {0}};
+/* ---- rm ---- */
 const struct cmd_opt rm_opts[] = {
     {"yes", 'y', CMD_FLAG, NULL, "do not ask", NULL, offsetof(struct wait_args, yes)},
     WAIT_OPTS,
     {0}};
 
-static int finish(struct cli *c, const struct wait_args *o, const char *id, const char *want,
-                  struct answer *a, struct sl_err *err)
+int lease_finish(struct cli *c, const struct wait_args *o, const char *id, const char *want,
+                 struct answer *a, struct sl_err *err)
 {
     if (!o->no_wait && lease_wait(c, id, want, o->wait_s ? o->wait_s : WAIT_S_DEFAULT, a, err) < 0)
         return -1;
@@ -230,52 +213,6 @@ static int finish(struct cli *c, const struct wait_args *o, const char *id, cons
                jr_text(jr_get(a->root, "currency"), ""));
     return 0;
 }
-
-static int stop(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
-{
-    const char *id;
-    if (cli_lease_id(c, argv[0], &id, err) < 0)
-        return -1;
-    struct answer a = {0};
-    int rc = cli_call(c, "POST", lease_path(c, id, "/stop"), NULL, &a, err);
-    if (rc == 0) {
-        a.etag[0] = 0;
-        rc = finish(c, opts, id, "stopped", &a, err);
-        if (rc == 0)
-            cli_say(c, "The cards are no longer billed; disk, id, port and host key are kept.");
-    }
-    answer_free(&a);
-    return rc;
-}
-CLI_VERB(stop)
-
-static int start(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
-{
-    const struct wait_args *o = opts;
-    const char *id;
-    if (cli_lease_id(c, argv[0], &id, err) < 0)
-        return -1;
-    struct answer a = {0};
-    int rc = cli_get(c, lease_path(c, id, ""), &a, err);
-    if (rc < 0) {
-        answer_free(&a);
-        return rc;
-    }
-    SL_AUTO_FREE char *q = sl_asprintf(
-        "Starting %s costs %s %s per hour from the moment SSH answers. Start it?", id,
-        jr_text(jr_get(a.root, "rate_per_hour"), "?"), jr_text(jr_get(a.root, "currency"), ""));
-    answer_free(&a);
-    if (cli_confirm(c, o->yes, q, err) < 0)
-        return -1;
-    rc = cli_call(c, "POST", lease_path(c, id, "/start"), NULL, &a, err);
-    if (rc == 0) {
-        a.etag[0] = 0;
-        rc = finish(c, o, id, "running", &a, err);
-    }
-    answer_free(&a);
-    return rc;
-}
-CLI_VERB(start)
 
 /* Stops it when it runs: a release needs a stopped instance. */
 static int stop_first(struct cli *c, const char *id, struct answer *a, struct sl_err *err)
@@ -310,7 +247,7 @@ static int rm(struct cli *c, const void *opts, int argc, char **argv, struct sl_
         rc = cli_call(c, "DELETE", lease_path(c, id, ""), NULL, &a, err);
     if (rc == 0) {
         a.etag[0] = 0;
-        rc = finish(c, o, id, "released", &a, err);
+        rc = lease_finish(c, o, id, "released", &a, err);
     }
     answer_free(&a);
     return rc;

@@ -63,9 +63,20 @@ static const struct cmd_verb verbs[] = {
      OPTS(ssh_opts, struct ssh_args), cp_main, 2, 2},
     {"logs", "LEASE", "what COMMAND printed", OPTS(logs_opts, struct logs_args), logs_main, 1, 1},
     {"stop", "LEASE", "end billing; disk, id, port and host key are kept",
-     OPTS(stop_opts, struct wait_args), stop_main, 1, 1},
-    {"start", "LEASE", "start a stopped instance again", OPTS(start_opts, struct wait_args),
-     start_main, 1, 1},
+     OPTS(stop_opts, struct wait_args), stop_main, 1, 1,
+     .details =
+         "Shows stock, the cost of the disk while stopped and until when it is kept, and asks "
+         "at a terminal. Without one it stops at once: a script can always end what it pays "
+         "for."},
+    {"start", "LEASE", "start a stopped instance again", OPTS(start_opts, struct start_args),
+     start_main, 1, 1,
+     .details =
+         "At the price that is pinned since the first start, unless --gpus or --model ask for "
+         "a new one. When the cards are gone it lists what can be had and ends with status 7."},
+    {"tariff list", "", "prices of runs without cards and of disks", NO_OPTS, tariff_list_main, 0,
+     0},
+    {"tariff set", "cpu|disk PRICE", "a new price per hour, or per GB and month (operator)",
+     OPTS(tariff_opts, struct tariff_args), tariff_set_main, 2, 2},
     {"autostop", "LEASE", "show or change the timers that stop and delete an instance",
      OPTS(autostop_opts, struct autostop_args), autostop_main, 1, 1,
      .details =

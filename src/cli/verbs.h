@@ -117,6 +117,29 @@ struct wait_args {
     bool yes, no_wait;
     int64_t wait_s;
 };
+struct start_args {
+    struct wait_args wait; /* first */
+    bool no_gpu;
+    int64_t gpus;
+    const char *model;
+};
+#define WAIT_OPTS                                                                                  \
+    {"no-wait",                                                                                    \
+     0,                                                                                            \
+     CMD_FLAG,                                                                                     \
+     NULL,                                                                                         \
+     "return when the request is accepted",                                                        \
+     NULL,                                                                                         \
+     offsetof(struct wait_args, no_wait)},                                                         \
+    {                                                                                              \
+        "wait", 0, CMD_INT, "SECONDS", "give up waiting after this; default 300", NULL,            \
+            offsetof(struct wait_args, wait_s)                                                     \
+    }
+/* /v1/leases/ID and `tail` (arena). */
+const char *lease_path(struct cli *c, const char *id, const char *tail);
+/* Waits unless told not to, then says what it is and what it has cost. */
+int lease_finish(struct cli *c, const struct wait_args *o, const char *id, const char *want,
+                 struct answer *a, struct sl_err *err);
 struct logs_args {
     int64_t bytes;
 };
@@ -166,6 +189,14 @@ VERB_MAIN(volume_rm);
 VERB_MAIN(key_add);
 VERB_MAIN(key_list);
 VERB_MAIN(key_rm);
+
+/* tariff.c */
+struct tariff_args {
+    const char *currency, *note;
+};
+extern const struct cmd_opt tariff_opts[];
+VERB_MAIN(tariff_list);
+VERB_MAIN(tariff_set);
 
 /* wallet.c, bill.c */
 struct topup_args {

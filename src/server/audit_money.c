@@ -75,10 +75,12 @@ static const struct sql_check {
     {"I11", "the price of a segment is the pinned version's",
      "SELECT s.id, 'rate ' || s.rate_micro || ', price version ' || s.price_version_id FROM "
      "segment "
-     "s JOIN lease l ON l.id = s.lease_id LEFT JOIN price_version p ON p.id = s.price_version_id "
+     "s JOIN lease l ON l.id = s.lease_id LEFT JOIN price_named p ON p.id = s.price_version_id "
      "WHERE p.id IS NULL OR s.rate_micro <> p.price_micro * s.gpus OR p.model <> s.model OR "
-     "p.currency <> s.currency OR p.effective_us > s.start_us OR l.price_version_id <> "
-     "s.price_version_id OR l.gpus <> s.gpus OR l.rate_micro <> s.rate_micro"},
+     "p.currency <> s.currency OR p.effective_us > s.start_us OR (s.model <> 'cpu' AND s.epoch = "
+     "l.epoch AND "
+     "(l.price_version_id <> s.price_version_id OR l.gpus <> s.gpus OR l.rate_micro <> "
+     "s.rate_micro)) OR (s.model = 'cpu' AND s.gpu_mask <> 0)"},
     {"I11", "the price of a lease is its quote's",
      "SELECT l.id, 'quote ' || l.quote_id FROM lease l LEFT JOIN quote q ON q.id = l.quote_id "
      "WHERE "
@@ -329,7 +331,7 @@ static int check_cards(struct db_c *c, struct audit_report *r, struct sl_err *er
     int rc;
     if (db_query(c, &q, err,
                  "SELECT node_name, id, start_us, end_us, gpu_mask, gpus FROM segment WHERE "
-                 "node_name <> '' ORDER BY node_name, start_us",
+                 "node_name <> '' AND model <> 'cpu' ORDER BY node_name, start_us",
                  "") < 0)
         return -1;
     while ((rc = db_next(&q, err)) > 0) {

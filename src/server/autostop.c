@@ -263,7 +263,7 @@ int autostop_starting(struct db_c *c, struct server *s, const struct lease *l, s
     if (run_of(c, l->id, &start, &rate, &before, err) < 0)
         return -1;
     int64_t left = r.budget_micro > before ? r.budget_micro - before : 0;
-    if (r.budget_micro && money_seconds_for(l->rate_micro, left) < RUN_MIN_S)
+    if (r.budget_micro && money_seconds_for(lease_rate(l), left) < RUN_MIN_S)
         return sl_fail_at(err, SL_CONFLICT, "budget",
                           "budget: %s of the %s set for this instance are used up; set a higher "
                           "budget (or 0 for none), then start it",
@@ -470,7 +470,7 @@ static int stopped_due(struct db_c *c, struct round *k, const struct lease *l, s
                        int64_t now, struct sl_err *err)
 {
     if (r->delete_us && now >= r->delete_us) {
-        if (l->gpu_mask) { /* its node has not confirmed the stop */
+        if (lease_on_node(l)) { /* its node has not confirmed the stop */
             r->delete_us = now + DELETE_AGAIN_S * SL_SEC;
             r->warned_us = r->delete_us;
             return row_put(c, k->s, l->id, r, err);

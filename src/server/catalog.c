@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/catalog.h"
 #include "server/price.h"
+#include "server/tariff.h"
 #include "wire/price_file.h"
 
 #define MODEL_COLUMNS                                                                              \
@@ -111,9 +112,11 @@ static int files_store(struct db_c *c, void *arg, struct sl_err *err)
         const struct price_file *p = &f->prices[i];
         int64_t added;
         for (int k = 0; k < p->n; k++)
-            if (model_from_price(c, f->s, &p->rows[k], err) < 0)
+            if (sl_streq(p->rows[k].unit, "gpu_hour") &&
+                model_from_price(c, f->s, &p->rows[k], err) < 0)
                 return -1;
-        if (price_import(c, f->s, p, p->name, &added, err) < 0)
+        if (price_import(c, f->s, p, p->name, &added, err) < 0 ||
+            tariff_import(c, f->s, p, p->name, err) < 0)
             return -1;
     }
     return 0;

@@ -97,7 +97,7 @@ int image_save_post(struct db_c *c, struct req *r, struct reply *out, struct sl_
     if (lease_get(c, r->caller.account_id, r->path[0], r->arena, &l, err) < 0)
         return -1;
     const char *account = l.account_id;
-    if (l.state != LEASE_STOPPED || l.gpu_mask)
+    if (l.state != LEASE_STOPPED || lease_on_node(&l))
         return sl_fail_at(err, SL_CONFLICT, "state",
                           "instance %s is %s; stop it first: only a disk at rest can be saved",
                           l.name, lease_sm.states[l.state].name);

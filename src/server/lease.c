@@ -19,6 +19,8 @@ static const char sql_end[] = "UPDATE lease SET reason = ?2, funded_until_us = 0
                               "WHERE id = ?1";
 static const char sql_no_cards[] = "UPDATE lease SET gpu_mask = 0, updated_us = ?2 WHERE id = ?1";
 
+static const char sql_no_cpu[] = "UPDATE lease SET cpu_run = 0, updated_us = ?2 WHERE id = ?1";
+
 static void text(char *out, size_t n, const char *in)
 {
     (void)snprintf(out, n, "%s", in);
@@ -47,7 +49,9 @@ void lease_read(struct db_q *q, struct sl_arena *a, struct lease *l)
                         .emulated = db_int(q, 28),
                         .metric = sl_arena_strdup(a, db_text(q, 29)),
                         .metric_us = db_int(q, 30),
-                        .created_us = db_int(q, 31)};
+                        .created_us = db_int(q, 31),
+                        .cpu_run = db_int(q, 32),
+                        .cpu_rate_micro = db_int(q, 33)};
     text(l->id, sizeof l->id, db_text(q, 0));
     text(l->account_id, sizeof l->account_id, db_text(q, 1));
     text(l->name, sizeof l->name, db_text(q, 2));
@@ -167,6 +171,9 @@ int lease_gone(struct db_c *c, struct server *s, const struct lease *l, bool fai
             node_sanitize_add(c, s, l->node_name, l->id, l->account_id, l->gpu_mask, err) < 0)
             return -1;
     }
+    if (l->cpu_run && (db_exec(c, err, sql_no_cpu, "ti", l->id, env_now(s->env)) < 0 ||
+                       node_give_cpu(c, l->node_name, err) < 0))
+        return -1;
     FAILPOINT("lease.cards_back");
     if (l->state != LEASE_STOPPING)
         return 0; /* its deadline passed earlier; only the cards were outstanding */
@@ -187,7 +194,7 @@ int lease_release(struct db_c *c, struct server *s, const struct lease *l, const
             err, SL_CONFLICT, "state",
             "instance %s is %s; stop it and wait until it is stopped, then release it", l->name,
             lease_sm.states[l->state].name);
-    if (l->gpu_mask)
+    if (lease_on_node(l))
         return sl_fail_at(
             err, SL_CONFLICT, "state",
             "instance %s is stopped, but its node has not confirmed that nothing of it "

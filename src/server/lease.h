@@ -27,6 +27,8 @@ struct lease {
         ready_us, last_heartbeat_us, funded_until_us, metric_us, created_us;
     uint64_t gpu_mask;
     bool emulated;
+    bool cpu_run; /* the run under way uses no card; ends when the node has proved its end */
+    int64_t cpu_rate_micro;
     const char *image, *command, *ssh_keys, *host_key, *reason,
         *metric; /* command, ssh_keys: JSON */
 };
@@ -55,9 +57,32 @@ int lease_stop(struct db_c *c, struct server *s, const struct lease *l, const ch
 /* The same with the end of billing given by the caller (host lost, funds end). */
 int lease_stop_at(struct db_c *c, struct server *s, const struct lease *l, int64_t end_us,
                   const char *actor, const char *reason, struct sl_err *err);
-/* stopped -> placed again: next epoch, same node as the disk, same price version. */
+/* stopped -> placed again: next epoch, same node as the disk, same price version. no_gpu: without
+ * cards, at the tariff `cpu`; model, cards and price of the lease stay pinned for the next start.
+ */
 int lease_start(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
                 struct sl_err *err);
+/* The same with the model, cards and price of a quote that lease_quote gave: they are pinned anew.
+ */
+int lease_start_quoted(struct db_c *c, struct server *s, const struct lease *l,
+                       const char *quote_id, const char *actor, struct sl_err *err);
+struct lease_start_want {
+    const char *quote;
+    bool no_gpu;
+};
+extern const struct jr_field lease_start_fields[];
+int lease_start_cpu(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
+                    struct sl_err *err);
+/* Something of it may be on its node. */
+static inline bool lease_on_node(const struct lease *l)
+{
+    return l->gpu_mask || l->cpu_run;
+}
+/* What its run costs per hour, or would cost when it is started again as it was. */
+static inline int64_t lease_rate(const struct lease *l)
+{
+    return l->cpu_run ? l->cpu_rate_micro : l->rate_micro;
+}
 /* stopped -> released; the disk becomes a tombstone. */
 int lease_release(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
                   struct sl_err *err);
@@ -78,7 +103,7 @@ int lease_gone(struct db_c *c, struct server *s, const struct lease *l, bool fai
     "id, account_id, name, state, state_since_us, deadline_us, epoch, model, gpus, node_name, "    \
     "gpu_mask, slot, quote_id, price_version_id, rate_micro, currency, horizon_s, image, "         \
     "volume_id, disk_gb, command, ssh_keys, host_key, nonce, ready_us, last_heartbeat_us, "        \
-    "funded_until_us, reason, emulated, metric, metric_us, created_us"
+    "funded_until_us, reason, emulated, metric, metric_us, created_us, cpu_run, cpu_rate_micro"
 void lease_read(struct db_q *q, struct sl_arena *a, struct lease *ret);
 /* Deadline of a transient state has passed (ticker). */
 int lease_deadline(struct db_c *c, struct server *s, const struct lease *l, struct sl_err *err);

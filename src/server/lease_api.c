@@ -7,6 +7,7 @@
 #include "server/meter.h"
 #include "server/node.h"
 #include "server/page.h"
+#include "server/stop_api.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -94,7 +95,8 @@ int lease_write(struct db_c *c, struct server *s, struct jw *w, const char *key,
     jw_int(w, "gpus", l->gpus);
     write_place(s, w, l);
     jw_str(w, "price_version", l->price_version_id);
-    jw_money(w, "rate_per_hour", l->rate_micro);
+    jw_money(w, "rate_per_hour", lease_rate(l));
+    jw_bool(w, "no_gpu", l->cpu_run);
     jw_str(w, "currency", l->currency);
     if (write_cost(c, s, w, l, err) < 0)
         return -1;
@@ -193,12 +195,36 @@ int lease_stop_post(struct db_c *c, struct req *r, struct reply *out, struct sl_
     return answer(c, r, out, l.id, err);
 }
 
+const struct jr_field lease_start_fields[] = {
+    {"no_gpu", JR_K_BOOL, 0, offsetof(struct lease_start_want, no_gpu),
+     .doc = "without cards, at the tariff cpu; model and price stay pinned"},
+    {"quote", JR_K_STR, 0, offsetof(struct lease_start_want, quote), 1, 31,
+     .doc = "id of a quote of this instance: its cards and price are pinned anew"},
+    {0}};
+
+static int start(struct db_c *c, struct req *r, const struct lease *l, struct sl_err *err)
+{
+    const struct lease_start_want *w = r->body;
+    const char *actor = r->caller.account_id;
+    if (w->no_gpu && w->quote)
+        return sl_fail_at(err, SL_INVALID, "no_gpu", "no_gpu and quote exclude each other");
+    if (w->no_gpu)
+        return lease_start_cpu(c, r->s, l, actor, err);
+    return w->quote ? lease_start_quoted(c, r->s, l, w->quote, actor, err)
+                    : lease_start(c, r->s, l, actor, err);
+}
+
 int lease_start_post(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
 {
     struct lease l;
-    if (lease_get(c, r->caller.account_id, r->path[0], r->arena, &l, err) < 0 ||
-        lease_start(c, r->s, &l, r->caller.account_id, err) < 0)
+    if (lease_get(c, r->caller.account_id, r->path[0], r->arena, &l, err) < 0)
         return -1;
+    if (start(c, r, &l, err) < 0) {
+        struct sl_err none = {0};
+        if (err->code == SL_NO_CAPACITY)
+            (void)lease_offers(c, r, &l, &none);
+        return -1;
+    }
     return answer(c, r, out, l.id, err);
 }
 

@@ -12,6 +12,7 @@
 #include "server/placement.h"
 #include "server/quota.h"
 #include "server/quote.h"
+#include "server/tariff.h"
 #include "server/volume.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,6 +33,9 @@ static const char sql_add[] =
 static const char sql_again[] =
     "UPDATE lease SET epoch = epoch + 1, gpu_mask = ?2, ready_us = 0, last_heartbeat_us = 0, "
     "reason = '', updated_us = ?3 WHERE id = ?1";
+static const char sql_again_cpu[] =
+    "UPDATE lease SET epoch = epoch + 1, cpu_run = 1, cpu_rate_micro = ?2, cpu_tariff_id = ?3, "
+    "ready_us = 0, last_heartbeat_us = 0, reason = '', updated_us = ?4 WHERE id = ?1";
 static const char sql_name_taken[] =
     "SELECT COUNT(*) FROM lease WHERE account_id = ?1 AND name = ?2 AND state <> 'released' AND "
     "state <> 'failed'";
@@ -261,6 +265,30 @@ int lease_create(struct db_c *c, struct server *s, const char *account_id,
     return rc;
 }
 
+/* 1: it runs or is about to; 0: it can be started; -1: it cannot. */
+static int startable(const struct lease *l, struct sl_err *err)
+{
+    if (l->state == LEASE_PLACED || l->state == LEASE_STARTING || l->state == LEASE_RUNNING)
+        return 1;
+    if (l->state == LEASE_STOPPED && !lease_on_node(l))
+        return 0;
+    return sl_fail_at(err, SL_CONFLICT, "state",
+                      "instance %s is %s%s; only a stopped instance can be started", l->name,
+                      lease_sm.states[l->state].name,
+                      l->state == LEASE_STOPPED ? " but its node has not confirmed that yet" : "");
+}
+
+/* Holds the funds of the next run and tells the node. */
+static int begin_again(struct db_c *c, struct server *s, const struct lease *l, int64_t rate_micro,
+                       const char *node, const char *actor, struct sl_err *err)
+{
+    if (wallet_hold(c, s, l->account_id, l->id, money_charge(rate_micro, l->horizon_s), err) < 0 ||
+        sm_move(c, s, &lease_sm, "lease", "id", l->id, LEASE_PLACED, l->account_id, actor, "",
+                err) < 0)
+        return -1;
+    return tell_node(c, s, l->id, l->account_id, node, l->epoch + 1, err);
+}
+
 int lease_start(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
                 struct sl_err *err)
 {
@@ -272,15 +300,9 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
                             .image = image,
                             .digest = digest,
                             .node_name = l->node_name};
-    if (l->state == LEASE_PLACED || l->state == LEASE_STARTING || l->state == LEASE_RUNNING)
-        return 0;
-    if (l->state != LEASE_STOPPED || l->gpu_mask)
-        return sl_fail_at(err, SL_CONFLICT, "state",
-                          "instance %s is %s%s; only a stopped instance can be started", l->name,
-                          lease_sm.states[l->state].name,
-                          l->gpu_mask && l->state == LEASE_STOPPED
-                              ? " but its node has not confirmed that yet"
-                              : "");
+    int rc = startable(l, err);
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
     if (account_active(c, l->account_id, err) < 0 || image_saving(c, l->id, err) < 0 ||
         image_check(c, l->account_id, l->image, digest, image, err) < 0 ||
         autostop_starting(c, s, l, err) < 0 ||
@@ -290,11 +312,69 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
         node_take(c, s, node, l->account_id, mask, err) < 0)
         return -1;
     FAILPOINT("lease.cards_taken_again");
-    if (wallet_hold(c, s, l->account_id, l->id, money_charge(l->rate_micro, l->horizon_s), err) <
-            0 ||
-        db_exec(c, err, sql_again, "tii", l->id, (int64_t)mask, env_now(s->env)) < 0 ||
-        sm_move(c, s, &lease_sm, "lease", "id", l->id, LEASE_PLACED, l->account_id, actor, "",
-                err) < 0)
+    if (db_exec(c, err, sql_again, "tii", l->id, (int64_t)mask, env_now(s->env)) < 0)
         return -1;
-    return tell_node(c, s, l->id, l->account_id, node, l->epoch + 1, err);
+    return begin_again(c, s, l, l->rate_micro, node, actor, err);
+}
+
+int lease_start_cpu(struct db_c *c, struct server *s, const struct lease *l, const char *actor,
+                    struct sl_err *err)
+{
+    char digest[DIGEST_TEXT], image[IMAGE_NAME];
+    struct tariff t;
+    int rc = startable(l, err);
+    if (rc > 0 && !l->cpu_run)
+        return sl_fail_at(err, SL_CONFLICT, "no_gpu",
+                          "instance %s is %s with its cards; stop it first", l->name,
+                          lease_sm.states[l->state].name);
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    struct lease run = *l;
+    if (tariff_pin(c, s, TARIFF_CPU, l->currency, &t, err) < 0)
+        return -1;
+    run.cpu_run = true;
+    run.cpu_rate_micro = t.price_micro;
+    if (account_active(c, l->account_id, err) < 0 || image_saving(c, l->id, err) < 0 ||
+        image_check(c, l->account_id, l->image, digest, image, err) < 0 ||
+        autostop_starting(c, s, &run, err) < 0 ||
+        wallet_spend_check(c, s, l->account_id, t.price_micro, err) < 0 ||
+        node_take_cpu(c, l->node_name, l->account_id, err) < 0)
+        return -1;
+    FAILPOINT("lease.cpu_taken");
+    if (db_exec(c, err, sql_again_cpu, "titi", l->id, t.price_micro, t.id, env_now(s->env)) < 0)
+        return -1;
+    return begin_again(c, s, l, t.price_micro, l->node_name, actor, err);
+}
+
+static const char sql_pin[] =
+    "UPDATE lease SET model = ?2, gpus = ?3, quote_id = ?4, price_version_id = ?5, rate_micro = "
+    "?6, horizon_s = ?7 WHERE id = ?1";
+
+int lease_start_quoted(struct db_c *c, struct server *s, const struct lease *l,
+                       const char *quote_id, const char *actor, struct sl_err *err)
+{
+    struct quote q;
+    struct lease pinned = *l;
+    int rc = startable(l, err);
+    if (rc < 0)
+        return -1;
+    if (rc > 0)
+        return sl_fail_at(err, SL_CONFLICT, "quote",
+                          "instance %s is %s; a new price is for a stopped one", l->name,
+                          lease_sm.states[l->state].name);
+    if (quote_use(c, s, l->account_id, quote_id, l->id, &q, err) < 0)
+        return -1;
+    if (!sl_streq(q.image, l->image) || q.disk_gb != l->disk_gb)
+        return sl_fail_at(err, SL_INVALID, "quote",
+                          "quote: %s is for another image or disk than instance %s has; ask for "
+                          "one with POST /v1/leases/{id}/quotes",
+                          quote_id, l->name);
+    if (db_exec(c, err, sql_pin, "ttittii", l->id, q.model, q.gpus, q.id, q.price_version_id,
+                q.rate_micro, q.horizon_s) < 0)
+        return -1;
+    (void)snprintf(pinned.model, sizeof pinned.model, "%s", q.model);
+    pinned.gpus = q.gpus;
+    pinned.rate_micro = q.rate_micro;
+    pinned.horizon_s = q.horizon_s;
+    return lease_start(c, s, &pinned, actor, err);
 }

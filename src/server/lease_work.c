@@ -13,6 +13,7 @@
 #include "server/volume.h"
 #include <stdio.h>
 
+#define CPU_RUN_MEMORY (2LL << 30) /* a run without cards: to look after files */
 enum { STOP_GRACE_S = 10, REQUEST_MAX = 2 << 20 };
 
 struct work {
@@ -91,8 +92,14 @@ static void write_request(struct work *k, struct sl_buf *b)
     jw_str(&w, "nonce", l->nonce);
     jw_int(&w, "heartbeat_s", k->s->conf.heartbeat_s);
     jw_int(&w, "funded_until_us", env_now(k->s->env) + l->horizon_s * SL_SEC);
-    jw_int(&w, "cpus", k->at.cpus * l->gpus / share > 0 ? k->at.cpus * l->gpus / share : 1);
-    jw_int(&w, "memory_bytes", k->at.memory_bytes / share * l->gpus);
+    if (l->cpu_run) {
+        int64_t memory = k->at.memory_bytes / share;
+        jw_int(&w, "cpus", 1);
+        jw_int(&w, "memory_bytes", memory < CPU_RUN_MEMORY ? memory : CPU_RUN_MEMORY);
+    } else {
+        jw_int(&w, "cpus", k->at.cpus * l->gpus / share > 0 ? k->at.cpus * l->gpus / share : 1);
+        jw_int(&w, "memory_bytes", k->at.memory_bytes / share * l->gpus);
+    }
     jw_int(&w, "shared_quota_bytes", k->s->conf.shared_quota_gb * 1000000000);
     jw_end(&w);
 }
@@ -159,7 +166,7 @@ static int begin_stop(struct db_c *c, void *arg, struct sl_err *err)
     if (load(c, k, err) < 0)
         return -1;
     /* A lease whose stop deadline passed is stopped but keeps its cards until this succeeds. */
-    k->go = k->lease.epoch == k->op->epoch && k->lease.gpu_mask;
+    k->go = k->lease.epoch == k->op->epoch && lease_on_node(&k->lease);
     return 0;
 }
 
@@ -169,7 +176,7 @@ static int stopped(struct db_c *c, void *arg, struct sl_err *err)
     if (load(c, k, err) < 0)
         return -1;
     bool failed = strstr(k->op->payload, "\"failed\":true") != NULL;
-    if (k->lease.epoch == k->op->epoch && k->lease.gpu_mask &&
+    if (k->lease.epoch == k->op->epoch && lease_on_node(&k->lease) &&
         lease_gone(c, k->s, &k->lease, failed, err) < 0)
         return -1;
     return operation_finish(c, k->s, k->op, err);

@@ -101,8 +101,11 @@ int meter_start(struct db_c *c, struct server *s, const char *lease_id, int64_t 
             c, &n, err,
             "INSERT INTO segment(id, lease_id, account_id, seq, epoch, start_us, model, gpus, "
             "rate_micro, currency, price_version_id, node_name, gpu_mask) "
-            "SELECT ?1, id, account_id, ?2, epoch, ?3, model, gpus, rate_micro, currency, "
-            "price_version_id, COALESCE(node_name, ''), gpu_mask FROM lease WHERE id = ?4",
+            "SELECT ?1, id, account_id, ?2, epoch, ?3, CASE cpu_run WHEN 1 THEN 'cpu' ELSE model "
+            "END, CASE cpu_run WHEN 1 THEN 1 ELSE gpus END, CASE cpu_run WHEN 1 THEN "
+            "cpu_rate_micro ELSE rate_micro END, currency, CASE cpu_run WHEN 1 THEN cpu_tariff_id "
+            "ELSE price_version_id END, COALESCE(node_name, ''), gpu_mask FROM lease WHERE id = "
+            "?4",
             "tiit", env_id(s->env, "seg", id), last.seq + 1, start_us, lease_id) < 0)
         return -1;
     SL_ASSERT(n == 1);
@@ -240,7 +243,8 @@ int meter_tick(struct db_c *c, struct server *s, const char *lease_id, int64_t u
         return -1;
     /* its share of what is free, rounded down */
     SL_ASSERT(w.rate_micro >= g.rate_micro);
-    int64_t share = (int64_t)((__int128)wallet_available(&w) * g.rate_micro / w.rate_micro);
+    int64_t share =
+        w.rate_micro ? (int64_t)((__int128)wallet_available(&w) * g.rate_micro / w.rate_micro) : 0;
     int64_t lasts = money_seconds_for(g.rate_micro, g.captured_micro + held + share);
     *ret_funded_until_us = g.start_us + least(lasts, FUNDED_MAX_S) * SL_SEC;
     return 0;

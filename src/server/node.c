@@ -29,7 +29,16 @@ static const char sql_give_back[] =
 static const char sql_cleaned[] =
     "UPDATE node SET sanitize_mask = sanitize_mask & ~?2, free_mask = free_mask | ?2, "
     "free_cards = free_cards + ?3 WHERE name = ?1 AND (sanitize_mask & ?2) = ?2 " RETURNING_MASKS;
-static const char sql_unowned[] = "UPDATE node SET account_id = NULL WHERE name = ?1";
+/* Two leases with one node are found by the index of slots (0001). */
+#define NO_CPU_RUN                                                                                 \
+    " AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.node_name = ?1 AND l.state <> 'released' AND " \
+    "l.state <> 'failed' AND l.cpu_run = 1)"
+static const char sql_unowned[] = "UPDATE node SET account_id = NULL WHERE name = ?1" NO_CPU_RUN;
+static const char sql_give_cpu[] = "UPDATE node SET account_id = NULL WHERE name = ?1 AND "
+                                   "leased_mask = 0 AND sanitize_mask = 0" NO_CPU_RUN;
+static const char sql_take_cpu[] =
+    "UPDATE node SET account_id = ?2 WHERE name = ?1 AND (account_id IS NULL OR account_id = ?2) "
+    "AND health = 'good' AND state IN ('available', 'leased', 'sanitizing')";
 static const char sql_reason[] = "UPDATE node SET reason = ?2 WHERE name = ?1";
 static const char sql_failed[] =
     "UPDATE node SET failed_starts = failed_starts + 1 WHERE name = ?1";
@@ -147,6 +156,24 @@ int node_take(struct db_c *c, struct server *s, const char *name, const char *ac
             return -1;
     int rc = changed ? db_row(c, &q, err, sql_masks, "t", name) : 0;
     return settle(c, s, &q, rc, name, "", err);
+}
+
+int node_take_cpu(struct db_c *c, const char *name, const char *account_id, struct sl_err *err)
+{
+    int64_t changed = 0;
+    if (db_exec_n(c, &changed, err, sql_take_cpu, "tt", name, account_id) < 0)
+        return -1;
+    if (changed)
+        return 0;
+    return sl_fail_at(err, SL_NO_CAPACITY, "no_gpu",
+                      "the disk is on node %s, which another account holds now or which takes no "
+                      "instances; try again later",
+                      name);
+}
+
+int node_give_cpu(struct db_c *c, const char *name, struct sl_err *err)
+{
+    return db_exec(c, err, sql_give_cpu, "t", name);
 }
 
 int node_give_back(struct db_c *c, struct server *s, const char *name, uint64_t mask,
@@ -289,9 +316,10 @@ int node_sanitize_add(struct db_c *c, struct server *s, const char *name, const 
 /* ---- audit ---- */
 static const char sql_audit_nodes[] =
     "SELECT n.name, n.state, n.cards, n.free_mask, n.free_cards, n.leased_mask, n.sanitize_mask, "
-    "COALESCE(n.account_id, ''), COALESCE(SUM(l.gpu_mask), 0), COALESCE(SUM(l.gpus), 0), "
-    "COALESCE(MIN(l.account_id), ''), COALESCE(MAX(l.account_id), '') "
-    "FROM node n LEFT JOIN lease l ON l.node_name = n.name AND l.gpu_mask <> 0 "
+    "COALESCE(n.account_id, ''), COALESCE(SUM(l.gpu_mask), 0), COALESCE(SUM(CASE WHEN l.gpu_mask "
+    "<> 0 THEN l.gpus ELSE 0 END), 0), "
+    "COALESCE(MIN(l.account_id), ''), COALESCE(MAX(l.account_id), ''), COALESCE(SUM(l.cpu_run), 0) "
+    "FROM node n LEFT JOIN lease l ON l.node_name = n.name AND (l.gpu_mask <> 0 OR l.cpu_run = 1) "
     "AND l.state <> 'released' AND l.state <> 'failed' GROUP BY n.name";
 static const char sql_audit_dirty[] =
     "SELECT COUNT(*) FROM operation WHERE kind = 'sanitize' AND node_name = ?1 AND "
@@ -299,7 +327,7 @@ static const char sql_audit_dirty[] =
 
 struct audit_row {
     char name[64], state[16], account[ID_TEXT], low[ID_TEXT], high[ID_TEXT];
-    int64_t cards, free_mask, free_cards, leased, dirty, lease_sum, lease_gpus;
+    int64_t cards, free_mask, free_cards, leased, dirty, lease_sum, lease_gpus, cpu_runs;
 };
 
 /* Disjoint masks add up to their union, and to no more cards than bits, exactly when no two
@@ -313,9 +341,10 @@ static const char *audit_one(const struct audit_row *r)
         return "free_cards is not the number of bits in free_mask";
     if ((r->free_mask & r->leased) || (r->free_mask & r->dirty) || (r->leased & r->dirty))
         return "a card is in two states";
-    if (!*r->account != !(r->leased || r->dirty))
+    if (!*r->account != !(r->leased || r->dirty || r->cpu_runs))
         return "its account does not fit its cards";
-    if (r->leased && (!sl_streq(r->low, r->account) || !sl_streq(r->high, r->account)))
+    if ((r->leased || r->cpu_runs) &&
+        (!sl_streq(r->low, r->account) || !sl_streq(r->high, r->account)))
         return "it serves another account than its own";
     return NULL;
 }
@@ -332,7 +361,8 @@ int node_audit(struct db_c *c, struct sl_buf *report, int64_t *ret_bad, struct s
                               .leased = db_int(&q, 5),
                               .dirty = db_int(&q, 6),
                               .lease_sum = db_int(&q, 8),
-                              .lease_gpus = db_int(&q, 9)};
+                              .lease_gpus = db_int(&q, 9),
+                              .cpu_runs = db_int(&q, 12)};
         text(r.name, sizeof r.name, db_text(&q, 0));
         text(r.state, sizeof r.state, db_text(&q, 1));
         text(r.account, sizeof r.account, db_text(&q, 7));

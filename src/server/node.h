@@ -29,6 +29,11 @@ int node_get(struct db_c *c, const char *name, struct sl_arena *a, struct node *
 int node_engine(struct db_c *c, const char *name, struct engine_node *ret,
                 const struct engine **ret_engine, struct sl_err *err);
 
+/* A run without cards: the node becomes (or is) `account_id`'s. SL_NO_CAPACITY when another account
+ * holds it or it takes no leases. */
+int node_take_cpu(struct db_c *c, const char *name, const char *account_id, struct sl_err *err);
+/* Such a run is over: the node is nobody's when nothing else holds it. */
+int node_give_cpu(struct db_c *c, const char *name, struct sl_err *err);
 /* free -> leased; the node becomes `account_id`'s. SL_CONFLICT when a card is not free. */
 int node_take(struct db_c *c, struct server *s, const char *name, const char *account_id,
               uint64_t mask, struct sl_err *err);

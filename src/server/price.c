@@ -149,6 +149,8 @@ int price_import(struct db_c *c, struct server *s, const struct price_file *file
     *ret_added = 0;
     for (int i = 0; i < file->n; i++) {
         const struct price_row *r = &file->rows[i];
+        if (!sl_streq(r->unit, "gpu_hour"))
+            continue; /* tariff.h */
         if (db_value(c, 0, &have, err,
                      "SELECT COUNT(*) FROM price_version WHERE model = ?1 AND currency = ?2", "tt",
                      r->model, r->currency) < 0)

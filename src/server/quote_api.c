@@ -2,6 +2,8 @@
 #include "server/catalog.h"
 #include "server/image.h"
 #include "server/money_api.h"
+#include "server/stop_api.h"
+#include "server/tariff.h"
 #include "server/quote.h"
 #include <stdarg.h>
 
@@ -25,7 +27,7 @@ static void rule(struct jw *w, const char *fmt, ...)
 
 /* What the renter agrees to, with this quote's own figures. */
 static void rules_write(struct jw *w, const struct server *s, const struct quote *q,
-                        const struct wallet *wallet)
+                        const struct wallet *wallet, const struct tariff *disk)
 {
     char a[SL_MONEY_TEXT], b[SL_MONEY_TEXT];
     int64_t free_micro = wallet_available(wallet), most = 0;
@@ -44,10 +46,13 @@ static void rules_write(struct jw *w, const struct server *s, const struct quote
         rule(w, "your free balance of %s %s lacks %s for that; it can start %lld of these cards",
              money_format(free_micro, a), q->currency, money_format(q->hold_micro - free_micro, b),
              (long long)most);
-    rule(w, "stopped: cards 0.00, disk 0.00 %s per hour", q->currency);
+    rule(w, "stopped: cards 0.00; disk %s %s per GB and month (30 days), running or stopped",
+         money_format(disk->price_micro, a), q->currency);
     rule(w, "when the funds end the instance stops; its disk is kept for %lld days",
          (long long)(s->conf.disk_keep_s / 86400));
-    rule(w, "this price stays for as long as the instance lives, whatever the price table does");
+    rule(w,
+         "this price stays for as long as the instance lives, also when it is stopped and started "
+         "again, whatever the price table does");
 }
 
 static void warning(void *arg, const char *sentence)
@@ -60,9 +65,11 @@ static int quote_write(struct db_c *c, struct req *r, struct jw *w, const struct
 {
     struct wallet wallet;
     struct model_stock stock;
+    struct tariff disk;
     int64_t fits;
     if (wallet_get(c, q->account_id, &wallet, err) < 0 ||
         model_stock(c, q->model, &stock, err) < 0 ||
+        tariff_get(c, TARIFF_DISK, q->currency, env_now(r->s->env), &disk, err) < 0 ||
         db_value(c, 0, &fits, err,
                  "SELECT COUNT(*) FROM node WHERE model = ?1 AND health = 'good' AND state IN "
                  "('available', 'leased') AND free_cards >= ?2 AND (account_id IS NULL OR "
@@ -81,14 +88,16 @@ static int quote_write(struct db_c *c, struct req *r, struct jw *w, const struct
     jw_str(w, "currency", q->currency);
     jw_money(w, "rate_per_hour", q->rate_micro);
     jw_money(w, "rate_per_day", money_charge(q->rate_micro, 86400));
-    jw_money(w, "disk_per_hour", 0);
+    jw_money(
+        w, "disk_per_hour",
+        money_charge_per(money_mul(disk.price_micro, q->disk_gb), MONEY_HOUR_S, MONEY_MONTH_S));
     jw_money(w, "hold", q->hold_micro);
     jw_int(w, "horizon_s", q->horizon_s);
     jw_time(w, "expires", q->expires_us);
     jw_bool(w, "available_now", fits > 0);
     jw_int(w, "balance_lasts_s", money_seconds_for(q->rate_micro, free_micro));
     jw_int(w, "fence_after_s", r->s->conf.fence_after_s);
-    rules_write(w, r->s, q, &wallet);
+    rules_write(w, r->s, q, &wallet, &disk);
     int rc = image_warn_of(c, q->image, q->model, warning, w, err);
     jw_end(w);
     jw_bool(w, "emulated", stock.emulated);
@@ -111,5 +120,42 @@ int quote_show(struct db_c *c, struct req *r, struct reply *out, struct sl_err *
     struct quote q;
     if (quote_get(c, r->caller.account_id, r->path[0], &q, err) < 0)
         return -1;
+    return quote_write(c, r, &out->json, &q, err);
+}
+
+const struct jr_field lease_quote_fields[] = {
+    {"gpus", JR_K_INT, 0, offsetof(struct lease_quote_want, gpus), 1, QUOTE_GPUS_MAX,
+     .doc = "default: as many as it has"},
+    {"model", JR_K_STR, 0, offsetof(struct lease_quote_want, model), 1, MODEL_TEXT - 1,
+     .doc = "default: its own"},
+    {0}};
+
+int lease_quote_post(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
+{
+    const struct lease_quote_want *w = r->body;
+    struct lease l;
+    struct quote q;
+    int64_t fits = 0;
+    if (lease_get(c, r->caller.account_id, r->path[0], r->arena, &l, err) < 0)
+        return -1;
+    struct quote_want want = {.model = w->model ? w->model : l.model,
+                              .image = l.image,
+                              .gpus = w->gpus ? w->gpus : l.gpus,
+                              .disk_gb = l.disk_gb};
+    if (l.state != LEASE_STOPPED)
+        return sl_fail_at(err, SL_CONFLICT, "state",
+                          "instance %s is %s; a new price is for a stopped one", l.name,
+                          lease_sm.states[l.state].name);
+    if (quote_make(c, r->s, l.account_id, &want, &q, err) < 0 ||
+        db_value(c, 0, &fits, err, "SELECT COUNT(*) FROM node WHERE name = ?1 AND model = ?2", "tt",
+                 l.node_name, want.model) < 0)
+        return -1;
+    if (!fits)
+        return sl_fail_at(err, SL_CONFLICT, "model",
+                          "model: the disk of %s is on node %s, which has no %.60s; rent a new "
+                          "instance and copy with `starlease cp`",
+                          l.name, l.node_name, want.model);
+    out->status = 201;
+    (void)snprintf(out->location, sizeof out->location, "/v1/quotes/%s", q.id);
     return quote_write(c, r, &out->json, &q, err);
 }

@@ -44,7 +44,7 @@ struct visit {
 };
 
 static const char sql_held[] =
-    "SELECT " LEASE_COLUMNS " FROM lease WHERE node_name = ?1 AND gpu_mask <> 0 "
+    "SELECT " LEASE_COLUMNS " FROM lease WHERE node_name = ?1 AND (gpu_mask <> 0 OR cpu_run = 1) "
     "AND state <> 'released' AND state <> 'failed'";
 
 static const struct jr_val *on_node(const struct visit *v, const char *id)

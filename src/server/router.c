@@ -74,6 +74,8 @@ int reply_problem(struct reply *out, const struct req *r, const struct sl_err *e
     jw_str(&out->json, "detail", e->msg);
     if (*e->field)
         jw_str(&out->json, "field", e->field);
+    if (r->offers)
+        jw_raw(&out->json, "offers", r->offers);
     jw_str(&out->json, "request_id", r->request_id ? r->request_id : "");
     jw_end(&out->json);
     return 0;

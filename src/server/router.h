@@ -38,6 +38,7 @@ struct req {
     void *body;            /* struct filled from route->request, or NULL */
     void *prepared;        /* left by route->prepare */
     int64_t retry_after_s; /* left by route->prepare with SL_RATE */
+    const char *offers;    /* left by a handler that fails: what can be had instead, a JSON array */
     const char *idem_key, *if_match, *if_none_match, *request_id;
     const char *raw;
     size_t raw_n;

@@ -19,7 +19,9 @@
 #include "server/quote.h"
 #include "server/router.h"
 #include "server/session.h"
+#include "server/stop_api.h"
 #include "server/system.h"
+#include "server/tariff.h"
 #include "server/token.h"
 #include "server/volume.h"
 #include "wire/objects.h"
@@ -92,6 +94,11 @@ const struct route routes[] = {
     {"POST", "/v1/prices", price_create, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
      BODY(price_fields, struct price_want), .response = &wire_price,
      .summary = "A new price version, from now or later on; older ones never change"},
+    {"GET", "/v1/tariffs", tariff_list_get, .role = ROLE_ANYONE, .flags = ROUTE_LIST | ROUTE_CACHED,
+     .response = &wire_tariff, .summary = "Prices of runs without cards and of disks"},
+    {"POST", "/v1/tariffs", tariff_create, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
+     BODY(tariff_fields, struct tariff_want), .response = &wire_tariff,
+     .summary = "A new price of a run without cards or of disk; older ones never change"},
     {"GET", "/v1/models", model_list_get, .role = ROLE_ANYONE, .flags = ROUTE_LIST | ROUTE_CACHED,
      .response = &wire_model, .summary = "Card models and their facts"},
     {"POST", "/v1/quotes", quote_create, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
@@ -125,7 +132,15 @@ const struct route routes[] = {
     {"POST", "/v1/leases/{id}/stop", lease_stop_post, NULL, ROLE_RENTER, 0, .response = &wire_lease,
      .summary = "Stop an instance; billing ends now, the disk stays"},
     {"POST", "/v1/leases/{id}/start", lease_start_post, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
-     .response = &wire_lease, .summary = "Start a stopped instance again"},
+     BODY(lease_start_fields, struct lease_start_want), .response = &wire_lease,
+     .summary = "Start a stopped instance again, at its pinned price; or without cards, or by a "
+                "new quote"},
+    {"GET", "/v1/leases/{id}/stop-preview", lease_stop_preview, NULL, ROLE_RENTER, 0,
+     .response = &wire_stop_preview,
+     .summary = "What a stop means: stock of its model, cost of its disk, how long it is kept"},
+    {"POST", "/v1/leases/{id}/quotes", lease_quote_post, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     BODY(lease_quote_fields, struct lease_quote_want), .response = &wire_quote,
+     .summary = "A new quote for a stopped instance: other cards, today's price, the same disk"},
     {"DELETE", "/v1/leases/{id}", lease_delete, NULL, ROLE_RENTER, 0, .response = &wire_lease,
      .summary = "Release a stopped instance; its disk becomes a tombstone"},
     {"POST", "/v1/leases/{id}/autostop", autostop_post, NULL, ROLE_RENTER, 0,

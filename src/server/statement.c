@@ -183,7 +183,7 @@ static int prices_write(struct work *k, struct sl_err *err)
     int rc;
     if (db_query(k->c, &q, err,
                  "SELECT id, model, price_micro, currency, unit, effective_us, source FROM "
-                 "price_version ORDER BY id",
+                 "price_named ORDER BY id",
                  "") < 0)
         return -1;
     jw_array(k->w, "prices");

@@ -146,8 +146,7 @@ int tariff_import(struct db_c *c, struct server *s, const struct price_file *fil
 /* ---- HTTP ---- */
 const struct jr_field tariff_fields[] = {
     {"kind", JR_K_STR, JR_REQUIRED, offsetof(struct tariff_want, kind), 1, 15,
-     .choices = tariff_names,
-     .doc = "cpu: an hour of a run without cards; disk: a GB for 30 days"},
+     .choices = tariff_names, .doc = "cpu: an hour of a run without cards; disk: a GB for 30 days"},
     JR_MONEY(struct tariff_want, price_micro, "price", JR_REQUIRED, 0, 1000000 * SL_MICRO),
     JR_STR(struct tariff_want, currency, "currency", JR_REQUIRED, 3, 3),
     JR_TIME(struct tariff_want, effective_us, "effective", 0),

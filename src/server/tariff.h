@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tariff.h: prices of what is no card: `cpu`, an hour of a run without cards, and `disk`, a GB for a
- * month of 30 days. Immutable rows like price versions; a run and a disk keep the row that they
+ * tariff.h: prices of what is no card: `cpu`, an hour of a run without cards, and `disk`, a GB for
+ * a month of 30 days. Immutable rows like price versions; a run and a disk keep the row that they
  * began with. Where no row was ever made the price is 0, and a row that says so is made when
  * something is to be pinned to it.
  *

@@ -261,8 +261,9 @@ int wallet_spend_check(struct db_c *c, struct server *s, const char *account_id,
     if (max == 0)
         return 0;
     if (db_value(c, 0, &runs, err,
-                 "SELECT SUM(rate_micro) FROM lease WHERE account_id = ?1 AND gpu_mask <> 0 AND "
-                 "state <> 'released' AND state <> 'failed'",
+                 "SELECT SUM(CASE cpu_run WHEN 1 THEN cpu_rate_micro ELSE rate_micro END) FROM "
+                 "lease WHERE account_id = ?1 AND (gpu_mask <> 0 OR cpu_run = 1) AND state <> "
+                 "'released' AND state <> 'failed'",
                  "t", account_id) < 0)
         return -1;
     if (rate_micro <= max - runs)

@@ -201,7 +201,9 @@ static int lease_start(struct fleet *f, struct sim_node *n, const struct jr_val 
     uint64_t cards;
     if (!id_ok(id, "lea") || epoch < 1)
         return sl_fail_at(err, SL_INVALID, "lease", "lease: \"%.40s\" is not an id", id);
-    if (read_cards(f, request, &cards, err) < 0)
+    if (jr_len(jr_get(request, "cards")) == 0)
+        cards = 0; /* a run without cards */
+    else if (read_cards(f, request, &cards, err) < 0)
         return -1;
     void **highest = sl_map_put(&f->epochs, id, strlen(id));
     struct sim_lease *old = sim_find(f, id);

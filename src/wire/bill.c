@@ -33,14 +33,27 @@ static bool is_renters(const char *kind)
            sl_streq(kind, "held_credit");
 }
 
+int64_t bill_unit_seconds(const char *unit)
+{
+    return sl_streq(unit, "gpu_hour") || sl_streq(unit, "instance_hour") ? MONEY_HOUR_S
+           : sl_streq(unit, "gb_month")                                  ? MONEY_MONTH_S
+                                                                         : 0;
+}
+
+static int64_t charge_of(const struct bill_line *l, int64_t seconds)
+{
+    return money_charge_per(l->rate_micro, seconds, l->per_s);
+}
+
 static int prices_check(const struct bill *b, struct index *prices, struct sl_err *err)
 {
     for (int i = 0; i < b->prices.n; i++) {
         const struct bill_price *p = &BILL_PRICES(b)[i];
         if (index_get(prices, p->id))
             return WRONG("prices", "price %s is there twice", p->id);
-        if (!sl_streq(p->unit, "gpu_hour") || p->price_micro <= 0)
-            return WRONG("prices", "price %s is not a positive price per gpu_hour", p->id);
+        if (!bill_unit_seconds(p->unit) || p->price_micro < sl_streq(p->unit, "gpu_hour"))
+            return WRONG("prices", "price %s is no price per gpu_hour, instance_hour or gb_month",
+                         p->id);
         index_put(prices, p->id, (void *)p);
     }
     return 0;
@@ -62,12 +75,12 @@ static int line_check(const struct bill *b, const struct bill_line *l, const str
     int64_t rate;
     if (l->gpus < 1 || __builtin_mul_overflow(p->price_micro, l->gpus, &rate) ||
         rate != l->rate_micro)
-        return WRONG("lines", "line %s: the rate is not %lld cards at price version %s", l->segment,
+        return WRONG("lines", "line %s: the rate is not %lld times price version %s", l->segment,
                      (long long)l->gpus, p->id);
     if (l->seconds != l->to_s - l->from_s)
         return WRONG("lines", "line %s: %lld seconds are not %lld..%lld", l->segment,
                      (long long)l->seconds, (long long)l->from_s, (long long)l->to_s);
-    int64_t charge = money_charge(l->rate_micro, l->to_s) - money_charge(l->rate_micro, l->from_s);
+    int64_t charge = charge_of(l, l->to_s) - charge_of(l, l->from_s);
     if (charge != l->charge_micro)
         return WRONG("lines", "line %s: %lld s at this rate cost %s, not %s", l->segment,
                      (long long)l->seconds, money_format(charge, want),
@@ -75,8 +88,7 @@ static int line_check(const struct bill *b, const struct bill_line *l, const str
     if (l->open != (l->end_us == 0) || (!l->open && l->end_us < l->start_us))
         return WRONG("lines", "line %s: its end is before its start, or open and end disagree",
                      l->segment);
-    if (!l->open && money_charge(l->rate_micro, (l->end_us - l->start_us) / SL_SEC) !=
-                        money_charge(l->rate_micro, l->to_s))
+    if (!l->open && charge_of(l, (l->end_us - l->start_us) / SL_SEC) != charge_of(l, l->to_s))
         return WRONG("lines", "line %s: start and end are not the %lld seconds that were charged",
                      l->segment, (long long)l->to_s);
     return 0;
@@ -86,9 +98,10 @@ static int line_check(const struct bill *b, const struct bill_line *l, const str
  */
 static bool in_range(const struct bill_line *l)
 {
-    __int128 most = (__int128)l->rate_micro * (l->to_s > l->from_s ? l->to_s : l->from_s) / 3600;
+    __int128 most =
+        (__int128)l->rate_micro * (l->to_s > l->from_s ? l->to_s : l->from_s) / l->per_s;
     __int128 whole = l->end_us > l->start_us
-                         ? (__int128)l->rate_micro * ((l->end_us - l->start_us) / SL_SEC) / 3600
+                         ? (__int128)l->rate_micro * ((l->end_us - l->start_us) / SL_SEC) / l->per_s
                          : 0;
     return most < INT64_MAX / 4 && whole < INT64_MAX / 4;
 }
@@ -100,6 +113,8 @@ static int lines_check(const struct bill *b, const struct index *prices, struct 
         struct bill_line *l = &BILL_LINES(b)[i];
         if (index_get(lines, l->segment))
             return WRONG("lines", "line %s is there twice", l->segment);
+        const struct bill_price *p = index_get(prices, l->price_version);
+        l->per_s = p ? bill_unit_seconds(p->unit) : MONEY_HOUR_S;
         if (!in_range(l))
             return WRONG("lines", "line %s: rate and seconds are out of range", l->segment);
         if (line_check(b, l, prices, err) < 0)
@@ -143,9 +158,9 @@ static int movement_check(const struct bill_ledger *t, int64_t revenue, struct b
         return WRONG("ledger", "transaction %s: seconds %lld.. do not follow on the charge before",
                      t->id, (long long)from);
     int64_t longest = to > from ? to : from;
-    if ((__int128)l->rate_micro * longest / 3600 > INT64_MAX / 4)
+    if ((__int128)l->rate_micro * longest / l->per_s > INT64_MAX / 4)
         return WRONG("ledger", "transaction %s: seconds are out of range", t->id);
-    int64_t charge = money_charge(l->rate_micro, to) - money_charge(l->rate_micro, from);
+    int64_t charge = charge_of(l, to) - charge_of(l, from);
     if (charge != revenue)
         return WRONG("ledger", "transaction %s: its seconds cost %s, not %s", t->id,
                      money_format(charge, want), money_format(revenue, have));

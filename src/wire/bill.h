@@ -56,6 +56,9 @@ struct bill_txn {
     int n;
 };
 const char *bill_txn_hash(const struct bill_txn *t, const char *prev_hash, char out[SHA256_HEX]);
+/* Seconds that a price of this unit is for: gpu_hour and instance_hour 3600, gb_month 30 days; 0:
+ * no unit of a bill. */
+int64_t bill_unit_seconds(const char *unit);
 /* "seconds A..B" of a capture's or refund's memo; false on anything else. */
 bool bill_memo_seconds(const char *memo, int64_t *ret_from_s, int64_t *ret_to_s);
 #endif

@@ -14,7 +14,7 @@ struct bill_line {
     int64_t rate_micro, charge_micro, heartbeat_last_us;
     bool open;
     /* filled by the check: what the ledger lines of the segment add up to */
-    int64_t seen_to_s, seen_micro;
+    int64_t seen_to_s, seen_micro, per_s; /* per_s: what the rate is for */
     bool seen;
 };
 struct bill_price {

@@ -5,12 +5,23 @@
 #define FIELDS(noun) static const struct wire_field noun##_fields[]
 #define OBJECT(noun, name, doc) const struct wire_object wire_##noun = {name, noun##_fields, doc}
 
+FIELDS(offer) = {{"kind", WIRE_STR, 0, NULL, "no_gpu, fewer_cards"},
+                 {"detail", WIRE_STR, 0, NULL, "in words"},
+                 {"rate_per_hour", WIRE_MONEY, 0, NULL, "what it costs"},
+                 {"currency", WIRE_STR, 0, NULL, ""},
+                 {"gpus", WIRE_INT, WIRE_NULLABLE, NULL, "cards, null: none"},
+                 {"command", WIRE_STR, 0, NULL, "the command line's form of it"},
+                 {0}};
+OBJECT(offer, "Offer", "What can be had in place of what cannot");
+
 FIELDS(problem) = {{"type", WIRE_STR, 0, NULL, "URI of the kind of problem"},
                    {"title", WIRE_STR, 0, NULL, "its name"},
                    {"status", WIRE_INT, 0, NULL, "HTTP status"},
                    {"code", WIRE_STR, 0, NULL, "stable code, the same as the end of type"},
                    {"detail", WIRE_STR, 0, NULL, "the sentence"},
                    {"field", WIRE_STR, WIRE_OPTIONAL, NULL, "the field that is wrong"},
+                   {"offers", WIRE_LIST, WIRE_OPTIONAL, &wire_offer,
+                    "no_capacity of a start: what can be had now"},
                    {"request_id", WIRE_STR, 0, NULL, "name this when you ask for help"},
                    {0}};
 OBJECT(problem, "Problem", "What went wrong: one sentence with field, value and remedy (RFC 9457)");
@@ -242,7 +253,8 @@ FIELDS(lease) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"host_key", WIRE_STR, 0, NULL, "SSH host key"},
                  {"nonce", WIRE_STR, 0, NULL, "chosen when the lease was made"},
                  {"price_version", WIRE_STR, 0, NULL, "pinned"},
-                 {"rate_per_hour", WIRE_MONEY, 0, NULL, ""},
+                 {"rate_per_hour", WIRE_MONEY, 0, NULL, "of this run, or of the next"},
+                 {"no_gpu", WIRE_BOOL, 0, NULL, "this run uses no card; gpus is what the next has"},
                  {"currency", WIRE_STR, 0, NULL, ""},
                  {"cost_so_far", WIRE_MONEY, 0, NULL, ""},
                  {"created", WIRE_TIME, 0, NULL, ""},
@@ -257,6 +269,37 @@ FIELDS(lease) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"timeline", WIRE_LIST, 0, &wire_lease_step, ""},
                  {0}};
 OBJECT(lease, "Lease", "An instance");
+
+FIELDS(stop_preview) = {
+    {"lease", WIRE_STR, 0, NULL, ""},
+    {"state", WIRE_STR, 0, NULL, ""},
+    {"model", WIRE_STR, 0, NULL, ""},
+    {"gpus", WIRE_INT, 0, NULL, "cards that a start needs"},
+    {"stock", WIRE_OBJECT, 0, &wire_stock, "of the model, now"},
+    {"free_at_disk", WIRE_INT, 0, NULL, "of them free for you where the disk is"},
+    {"could_start_again", WIRE_BOOL, 0, NULL, "as things are now"},
+    {"rate_per_hour_now", WIRE_MONEY, 0, NULL, "what ends with the stop"},
+    {"cards_per_hour_stopped", WIRE_MONEY, 0, NULL, ""},
+    {"disk_per_hour", WIRE_MONEY, 0, NULL, "while stopped; the same as while it runs"},
+    {"disk_per_day", WIRE_MONEY, 0, NULL, ""},
+    {"disk_per_month", WIRE_MONEY, 0, NULL, "30 days"},
+    {"restart_rate_per_hour", WIRE_MONEY, 0, NULL, "pinned for the next start"},
+    {"currency", WIRE_STR, 0, NULL, ""},
+    {"kept_until", WIRE_TIME, WIRE_NULLABLE, NULL, "null: until you release it"},
+    {"rules", WIRE_STRS, 0, NULL, "in words"},
+    {0}};
+OBJECT(stop_preview, "StopPreview", "What a stop means, before it is done");
+
+FIELDS(tariff) = {{"id", WIRE_STR, WIRE_NULLABLE, NULL, "null: the default, never set"},
+                  {"kind", WIRE_STR, 0, NULL, "cpu or disk"},
+                  {"unit", WIRE_STR, 0, NULL, "instance_hour, gb_month (30 days)"},
+                  {"price", WIRE_MONEY, 0, NULL, ""},
+                  {"currency", WIRE_STR, 0, NULL, ""},
+                  {"note", WIRE_STR, 0, NULL, ""},
+                  {"source", WIRE_STR, 0, NULL, ""},
+                  {"effective", WIRE_TIME, WIRE_NULLABLE, NULL, "in force since"},
+                  {0}};
+OBJECT(tariff, "Tariff", "A price of what is no card");
 
 FIELDS(logs) = {{"text", WIRE_STR, 0, NULL, ""}, {0}};
 OBJECT(logs, "Logs", "The tail of the tenant's output");
@@ -365,22 +408,44 @@ OBJECT(check, "Check", "One check of the audit");
 FIELDS(audit) = {{"ok", WIRE_BOOL, 0, NULL, ""}, {"checks", WIRE_LIST, 0, &wire_check, ""}, {0}};
 OBJECT(audit, "Audit", "Everything recomputed");
 
-const struct wire_object *const wire_objects[] = {&wire_problem,     &wire_health,
-                                                  &wire_openapi,     &wire_stock,
-                                                  &wire_price,       &wire_model,
-                                                  &wire_quota,       &wire_account,
-                                                  &wire_session,     &wire_fx,
-                                                  &wire_console,     &wire_token,
-                                                  &wire_key,         &wire_accepted,
-                                                  &wire_trial,       &wire_identity,
-                                                  &wire_wallet,      &wire_trial_grant,
-                                                  &wire_entry,       &wire_txn,
-                                                  &wire_statement,   &wire_quote,
-                                                  &wire_lease_ssh,   &wire_lease_step,
-                                                  &wire_autostop,    &wire_lease,
-                                                  &wire_logs,        &wire_volume,
-                                                  &wire_image,       &wire_node,
-                                                  &wire_certificate, &wire_operation,
-                                                  &wire_event,       &wire_public_key,
-                                                  &wire_report,      &wire_check,
-                                                  &wire_audit,       NULL};
+const struct wire_object *const wire_objects[] = {&wire_problem,
+                                                  &wire_health,
+                                                  &wire_openapi,
+                                                  &wire_stock,
+                                                  &wire_price,
+                                                  &wire_model,
+                                                  &wire_quota,
+                                                  &wire_account,
+                                                  &wire_session,
+                                                  &wire_fx,
+                                                  &wire_console,
+                                                  &wire_token,
+                                                  &wire_key,
+                                                  &wire_accepted,
+                                                  &wire_trial,
+                                                  &wire_identity,
+                                                  &wire_wallet,
+                                                  &wire_trial_grant,
+                                                  &wire_entry,
+                                                  &wire_txn,
+                                                  &wire_statement,
+                                                  &wire_quote,
+                                                  &wire_lease_ssh,
+                                                  &wire_lease_step,
+                                                  &wire_autostop,
+                                                  &wire_offer,
+                                                  &wire_stop_preview,
+                                                  &wire_tariff,
+                                                  &wire_lease,
+                                                  &wire_logs,
+                                                  &wire_volume,
+                                                  &wire_image,
+                                                  &wire_node,
+                                                  &wire_certificate,
+                                                  &wire_operation,
+                                                  &wire_event,
+                                                  &wire_public_key,
+                                                  &wire_report,
+                                                  &wire_check,
+                                                  &wire_audit,
+                                                  NULL};

@@ -286,8 +286,11 @@ int price_file_parse(const char *name, const char *text, size_t n, struct sl_are
         v.line = r->line;
         if (!*r->unit)
             r->unit = "gpu_hour";
-        if (!sl_streq(r->unit, "gpu_hour"))
-            return fail_cell(&v, "unit", err, "is not gpu_hour, the one unit that is sold",
+        bool cpu = sl_streq(r->model, "cpu"), disk = sl_streq(r->model, "disk");
+        if (!sl_streq(r->unit, cpu ? "instance_hour" : disk ? "gb_month" : "gpu_hour"))
+            return fail_cell(&v, "unit", err,
+                             "is not the unit of that line: gpu_hour for cards, instance_hour for "
+                             "cpu, gb_month for disk",
                              r->unit);
     }
     return 0;

@@ -7,10 +7,10 @@
  *     if (price_file_parse("seed.csv", text, n, &arena, &f, err) < 0) ...    names line and column
  *
  * Columns of a price file: model, price, currency (required); memory_gb_told, memory_gb,
- * memory_type, unit (gpu_hour), cost_per_gb_told, frameworks, note, offer, seen (a date), source.
- * Of a model file: name, maker, memory_type, memory_bytes, devices_per_card, gfx, partition_modes
- * (required), source. An unknown or repeated column, a missing field and a file over PRICE_FILE_MAX
- * are errors.
+ * memory_type, unit (gpu_hour; for model cpu instance_hour, for model disk gb_month),
+ * cost_per_gb_told, frameworks, note, offer, seen (a date), source. Of a model file: name, maker,
+ * memory_type, memory_bytes, devices_per_card, gfx, partition_modes (required), source. An unknown
+ * or repeated column, a missing field and a file over PRICE_FILE_MAX are errors.
  */
 #ifndef WIRE_PRICE_FILE_H
 #define WIRE_PRICE_FILE_H

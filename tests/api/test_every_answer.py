@@ -81,7 +81,7 @@ def waits(s):
 
 def everything(s, f, ann, op):
     nobody = Checked(s.port)
-    for path in ("/v1/health", "/v1/openapi.json", "/v1/key", "/metrics", "/v1/prices", "/v1/models"):
+    for path in ("/v1/health", "/v1/openapi.json", "/v1/key", "/metrics", "/v1/prices", "/v1/models", "/v1/tariffs"):
         nobody.must("GET", path)
     nobody.must("POST", "/v1/accounts", {"email": "carol@example.com", "password": "correct horse battery"})
     nobody.must("POST", "/v1/accounts/code", {"email": "carol@example.com"})
@@ -92,6 +92,7 @@ def everything(s, f, ann, op):
         op.must("GET", path)
     price = nobody.must("GET", "/v1/prices")["items"][0]
     op.must("POST", "/v1/prices", {"model": price["model"], "price": "123.456789", "currency": price["currency"], "source": "test"})
+    op.must("POST", "/v1/tariffs", {"kind": "cpu", "price": "0.1", "currency": "CNY"})
     node = f.names()[-1]
     op.must("POST", f"/v1/nodes/{node}/drain")
     op.must("POST", f"/v1/nodes/{node}/resume")
@@ -103,7 +104,13 @@ def everything(s, f, ann, op):
 
 
 def lifecycle(ann, op, lease):
-    ann.must("POST", f"/v1/leases/{lease['id']}/start")
+    ann.must("GET", f"/v1/leases/{lease['id']}/stop-preview")
+    quote = ann.must("POST", f"/v1/leases/{lease['id']}/quotes", {"gpus": 2})
+    ann.must("POST", f"/v1/leases/{lease['id']}/start", {"no_gpu": True})
+    reach(ann, lease, "running")
+    ann.must("POST", f"/v1/leases/{lease['id']}/stop")
+    reach(ann, lease, "stopped")
+    ann.must("POST", f"/v1/leases/{lease['id']}/start", {"quote": quote["id"]})
     reach(ann, lease, "running")
     ann.must("GET", f"/v1/leases/{lease['id']}/logs")
     ann.must("POST", f"/v1/leases/{lease['id']}/autostop", {"ttl_s": 86400, "budget": "100", "idle_s": 3600, "delete_after_s": 604800})

@@ -89,10 +89,15 @@ int64_t money_muldiv(int64_t a, int64_t num, int64_t den)
     return (int64_t)q;
 }
 
-int64_t money_charge(int64_t rate_micro_per_hour, int64_t seconds)
+int64_t money_charge_per(int64_t rate_micro, int64_t seconds, int64_t per_s)
 {
     SL_ASSERT(seconds >= 0);
-    return money_muldiv(rate_micro_per_hour, seconds, 3600);
+    return money_muldiv(rate_micro, seconds, per_s);
+}
+
+int64_t money_charge(int64_t rate_micro_per_hour, int64_t seconds)
+{
+    return money_charge_per(rate_micro_per_hour, seconds, MONEY_HOUR_S);
 }
 
 int64_t money_seconds_for(int64_t rate, int64_t funds)

@@ -28,6 +28,9 @@ int64_t money_add(int64_t a, int64_t b);
 int64_t money_mul(int64_t a, int64_t n);
 /* a * num / den rounded half away from zero, through 128 bits; den > 0. */
 int64_t money_muldiv(int64_t a, int64_t num, int64_t den);
+/* R(rate_micro * seconds / per_s): a rate for per_s seconds. A month of disk is 30 days. */
+enum { MONEY_HOUR_S = 3600, MONEY_MONTH_S = 30 * 86400 };
+int64_t money_charge_per(int64_t rate_micro, int64_t seconds, int64_t per_s);
 /* R(rate_micro_per_hour * seconds / 3600); seconds >= 0. */
 int64_t money_charge(int64_t rate_micro_per_hour, int64_t seconds);
 /* The largest t >= 0 with money_charge(rate, t) <= funds; INT64_MAX/4 for rate 0. */

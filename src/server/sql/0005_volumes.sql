@@ -32,5 +32,3 @@ CREATE VIEW price_named AS
 ALTER TABLE lease ADD COLUMN cpu_run BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lease ADD COLUMN cpu_rate_micro BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lease ADD COLUMN cpu_tariff_id TEXT NOT NULL DEFAULT '';
--- Nodes that name the same storage see the same disks; '' = disks stay on the node.
-ALTER TABLE node ADD COLUMN storage TEXT NOT NULL DEFAULT '';
