@@ -23,7 +23,7 @@ export async function call<T>(method: string, path: string, body?: unknown, key?
   if (method === 'POST') headers['Idempotency-Key'] = key || newKey();
   let r: Response;
   try {
-    r = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: 'same-origin' });
+    r = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: 'no-store', credentials: 'same-origin' });
   } catch {
     throw new Failure(0, { code: 'offline' });
   }

@@ -76,8 +76,7 @@ function Choices() {
       <button class="quiet" lang={lang.value === 'en' ? 'zh-CN' : 'en'} onClick={() => setLang(lang.value === 'en' ? 'zh-CN' : 'en')}>
         {lang.value === 'en' ? '中文' : 'English'}
       </button>
-      <label class="sr" for="theme">{t('theme')}</label>
-      <select id="theme" class="quiet" value={theme.value} onChange={(e) => setTheme((e.target as HTMLSelectElement).value)}>
+      <select aria-label={t('theme')} class="quiet narrow-out" value={theme.value} onChange={(e) => setTheme((e.target as HTMLSelectElement).value)}>
         <option value="system">{t('theme.system')}</option>
         <option value="light">{t('theme.light')}</option>
         <option value="dark">{t('theme.dark')}</option>
@@ -85,7 +84,7 @@ function Choices() {
       {me.value?.account ? (
         <>
           <span class="who" title={me.value.account.email}>{me.value.account.email}</span>
-          <button class="quiet" onClick={signOut}>{t('signout')}</button>
+          <button class="quiet narrow-out" onClick={signOut}>{t('signout')}</button>
         </>
       ) : (
         <a class="button" href="/console/signin">{t('signin.title')}</a>
@@ -128,14 +127,14 @@ function App() {
   return (
     <>
       <a class="skip" href="#main">{t('nav.skip')}</a>
-      <div class="top">
+      <header class="top">
         <details class="menu" key={path.value}>
           <summary>{t('nav.menu')}</summary>
-          <nav aria-label={t('nav.menu')}><Nav /></nav>
+          <nav aria-label={t('nav.menu')}><Nav /><div class="menu-choices"><Choices /></div></nav>
         </details>
         <a class="brand" href="/console/">Starlease</a>
         <div class="choices-bar"><Choices /></div>
-      </div>
+      </header>
       <div class="frame">
         <nav class="side" aria-label={t('nav.pages')}><Nav /></nav>
         <main id="main">

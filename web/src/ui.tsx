@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { asFailure, Failure } from './api';
+import { asFailure, Failure, me } from './api';
 import { money, when } from './format';
 import { t, word } from './i18n';
 import type { Loaded } from './live';
@@ -61,6 +61,10 @@ export const Emulated = () => (
     {t('emulated')}
   </span>
 );
+
+/* Who did it: an account's id, "system", "agent", "operator:ID". */
+export const Actor = ({ id }: { id: string }) =>
+  id === me.value?.account?.id ? <>{t('you')}</> : id.startsWith('acc_') ? <code title={id}>{'…' + id.slice(-8)}</code> : <>{word('actor', id)}</>;
 
 export const Money = ({ v, c }: { v: string; c?: string }) => <span class="num">{money(v, c)}</span>;
 /* Local time; UTC when pointed at. */

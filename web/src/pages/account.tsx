@@ -7,7 +7,7 @@ import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { query, setQuery } from '../router';
 import type { Event, Key, Token, Transaction, Wallet as WalletData } from '../types';
-import { ask, Card, Cli, Code, Copy, Field, Form, Page, say, Table, Time, With } from '../ui';
+import { Actor, ask, Card, Cli, Code, Copy, Field, Form, Page, say, Table, Time, With } from '../ui';
 import { signOut } from './public';
 
 const again = () => void beat.value++;
@@ -308,7 +308,7 @@ export function Activity() {
           { head: t('when'), cell: (e) => <Time at={e.time} /> },
           { head: t('what'), cell: (e) => <code>{e.type}</code> },
           { head: t('activity.ref'), cell: (e) => (e.noun === 'lease' ? <a href={`/console/instances/${e.ref}`}>{e.ref}</a> : <span>{e.ref}</span>) },
-          { head: t('by'), cell: (e) => e.actor },
+          { head: t('by'), cell: (e) => <Actor id={e.actor} /> },
           { head: t('cause'), cell: (e) => <span lang="en">{e.data?.reason || e.data?.detail || '—'}</span> },
           { head: t('ledger.hash'), cell: (e) => <code title={e.hash}>{e.hash.slice(0, 10)}</code> },
         ]}

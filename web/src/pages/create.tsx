@@ -38,6 +38,7 @@ function Choose({ prices, images }: { prices: Price[]; images: Image[] }) {
   const [quote, setQuote] = useState<Quote | null>(null);
   const [refused, setRefused] = useState<Failure | null>(null);
   const [key] = useState(newKey);
+  const [wide] = useState(() => matchMedia('(min-width: 901px)').matches);
   const want = { model, gpus: Number(gpus), image, disk_gb: Number(disk) };
   const asked = JSON.stringify(want);
   const price = prices.find((p) => p.model === model);
@@ -154,21 +155,24 @@ function Choose({ prices, images }: { prices: Price[]; images: Image[] }) {
             <p class="big">
               <span class="num">{money(quote.rate_per_hour, quote.currency)}</span> <small>{t('unit.hour')}</small>
             </p>
-            <Facts
-              rows={[
-                [t('cost.day'), <span class="num">{money(quote.rate_per_day, quote.currency)}</span>],
-                [t('cost.disk'), <span class="num">{micro(quote.disk_per_hour) ? t('per_hour', { cost: money(quote.disk_per_hour, quote.currency) }) : t('free')}</span>],
-                [t('cost.hold'), <span class="num">{money(quote.hold, quote.currency)}</span>],
-                !!wallet.data && [t('wallet.available'), <span class="num">{money(wallet.data.available, wallet.data.currency)}</span>],
-                [t('cost.lasts'), quote.balance_lasts_s === null ? '—' : <strong>{duration(quote.balance_lasts_s)}</strong>],
-              ]}
-            />
-            {Number(ttl) > 0 && <p>{t('cost.ttl', { most: money(fromMicro((micro(quote.rate_per_hour) * BigInt(ttl)) / 3600n), quote.currency), time: duration(Number(ttl)) })}</p>}
-            <p class={quote.available_now ? 'state good' : 'state warn'}>
-              <span aria-hidden="true">{quote.available_now ? '●' : '▲'}</span> {quote.available_now ? t('create.now') : t('create.later')}
-            </p>
-            {quote.emulated && <p><Emulated /></p>}
-            <p class="dim">{t('create.rule')}</p>
+            <p class="lasts">{t('cost.lasts')}: {quote.balance_lasts_s === null ? '—' : <strong>{duration(quote.balance_lasts_s)}</strong>}</p>
+            <details class="cost-more" open={wide}>
+              <summary>{t('cost.more')}</summary>
+              <Facts
+                rows={[
+                  [t('cost.day'), <span class="num">{money(quote.rate_per_day, quote.currency)}</span>],
+                  [t('cost.disk'), <span class="num">{micro(quote.disk_per_hour) ? t('per_hour', { cost: money(quote.disk_per_hour, quote.currency) }) : t('free')}</span>],
+                  [t('cost.hold'), <span class="num">{money(quote.hold, quote.currency)}</span>],
+                  !!wallet.data && [t('wallet.available'), <span class="num">{money(wallet.data.available, wallet.data.currency)}</span>],
+                ]}
+              />
+              {Number(ttl) > 0 && <p>{t('cost.ttl', { most: money(fromMicro((micro(quote.rate_per_hour) * BigInt(ttl)) / 3600n), quote.currency), time: duration(Number(ttl)) })}</p>}
+              <p class={quote.available_now ? 'state good' : 'state warn'}>
+                <span aria-hidden="true">{quote.available_now ? '●' : '▲'}</span> {quote.available_now ? t('create.now') : t('create.later')}
+              </p>
+              {quote.emulated && <p><Emulated /></p>}
+              <p class="dim">{t('create.rule')}</p>
+            </details>
           </>
         )}
       </aside>

@@ -6,8 +6,8 @@ import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { go, query, setQuery } from '../router';
 import type { Event, Lease, Logs, Operation, Volume } from '../types';
-import { ask, Card, Cli, Code, Emulated, Facts, Field, Money, Oops, Page, say, State, Table, Time, With } from '../ui';
-import { useState } from 'preact/hooks';
+import { ask, Card, Cli, Code, Emulated, Facts, Field, Money, Oops, Page, say, Actor, State, Table, Time, With } from '../ui';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 const OVER = ['released', 'failed'];
 const quoted = (name: string) => (/^[\w.-]+$/.test(name) ? name : `'${name.replace(/'/g, `'\\''`)}'`);
@@ -165,7 +165,11 @@ function Detail({ l }: { l: Lease }) {
         </ol>
         <Operations of={l.id} />
       </Card>
-      <Timers l={l} />
+      {l.state === 'running' && <Use l={l} />}
+      <div>
+        <Timers l={l} />
+        <Disks of={l.id} />
+      </div>
       <Card title={t('about')}>
         <Facts
           rows={[
@@ -180,7 +184,6 @@ function Detail({ l }: { l: Lease }) {
           ]}
         />
       </Card>
-      <Disks of={l.id} />
       <LogBox l={l} />
       <History of={l.id} />
       <Card title={t('cli.all')} class="wide">
@@ -222,6 +225,43 @@ function Timers({ l }: { l: Lease }) {
       <Field name="idle" label={t('create.idle')} value={hours(a?.idle_s)} set={(v) => set({ idle_s: Number(v) })} options={having(hours(a?.idle_s))} />
       {a && <Facts rows={[!!a.stops_at && [t('stops_at'), <Time at={a.stops_at} />], !!a.idle_stop_at && [t('idle_stop_at'), <Time at={a.idle_stop_at} />], micro(a.budget) > 0n && [t('budget'), <Money v={a.budget} c={l.currency} />]]} />}
       <Cli cli={`starlease autostop ${quoted(label(l))} --ttl 4h --idle 30m`} method="POST" path={`/v1/leases/${l.id}/autostop`} body={{ ttl_s: 14400, idle_s: 1800 }} />
+    </Card>
+  );
+}
+
+/* What the node saw last, and how it went since the page was opened. */
+function Use({ l }: { l: Lease }) {
+  const use = l.autostop?.use as { ssh: number; ports: number; cpu_permille: number; gpu_percent: number | null } | null | undefined;
+  const kept = useRef<number[]>([]);
+  const seen = l.autostop?.used_at || '';
+  const gpu = use?.gpu_percent ?? null;
+  useEffect(() => {
+    if (use) kept.current = [...kept.current, gpu ?? use.cpu_permille / 10].slice(-120);
+  }, [l]);
+  const v = kept.current;
+  const top = Math.max(100, ...v);
+  return (
+    <Card title={t('use')}>
+      {use ? (
+        <>
+          <Facts
+            rows={[
+              [t('use.gpu'), gpu === null ? t('use.unknown') : <strong class="num">{gpu} %</strong>],
+              [t('use.cpu'), <span class="num">{t('use.cores', { n: (use.cpu_permille / 1000).toFixed(2) })}</span>],
+              [t('use.ssh'), use.ssh],
+              [t('use.ports'), use.ports],
+              [t('use.seen'), <Time at={seen} />],
+            ]}
+          />
+          {v.length > 1 && (
+            <svg class="spark" viewBox={`0 0 ${v.length - 1} 100`} preserveAspectRatio="none" role="img" aria-label={t('use.chart')}>
+              <polyline points={v.map((y, x) => `${x},${100 - (96 * y) / top}`).join(' ')} />
+            </svg>
+          )}
+        </>
+      ) : (
+        <p class="dim">{t('use.none')}</p>
+      )}
     </Card>
   );
 }
@@ -275,7 +315,7 @@ function History({ of }: { of: string }) {
         columns={[
           { head: t('when'), cell: (e) => <Time at={e.time} /> },
           { head: t('what'), cell: (e) => <code>{e.type}</code> },
-          { head: t('by'), cell: (e) => e.actor },
+          { head: t('by'), cell: (e) => <Actor id={e.actor} /> },
           { head: t('cause'), cell: (e) => <span lang="en">{e.data?.reason || '—'}</span> },
         ]}
       />
