@@ -322,7 +322,7 @@ int mounts_apart(int (*fn)(void *arg, struct sl_err *err), void *arg, struct sl_
     if (pid > 0)
         waitpid(pid, &status, 0);
     if (n != (ssize_t)sizeof e)
-        return sl_fail(err, SL_INTERNAL, "work on the image was interrupted; try again");
+        return sl_fail(err, SL_UNAVAILABLE, "work on the image was interrupted; try again");
     if (status)
         *err = e;
     return status ? -1 : 0;

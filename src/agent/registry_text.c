@@ -274,7 +274,7 @@ int manifest_blobs(const struct jr_val *manifest, int64_t bytes_max, struct blob
         if (same < k && all[same].size != b.size)
             rc = sl_fail_at(err, SL_INVALID, "reference",
                             "image: blob %.20s... is told with two sizes", b.digest);
-        if (rc == 0 && (i == 0 ? b.size > MANIFEST_MAX : b.size > bytes_max - sum))
+        if (rc == 0 && same == k && (i == 0 ? b.size > MANIFEST_MAX : b.size > bytes_max - sum))
             rc = sl_fail_at(err, SL_INVALID, "reference", "image: over %lld bytes to fetch",
                             (long long)(i == 0 ? MANIFEST_MAX : bytes_max));
         if (rc == 0 && same == k) {

@@ -59,58 +59,28 @@ static int image_list(struct cli *c, const void *opts, int argc, char **argv, st
 }
 CLI_VERB(image_list)
 
-struct follow {
-    const char *ref;
-    int64_t after;
-};
-
-/* The newest progress of the image, for a person who waits. */
-static void say_progress(struct cli *c, struct follow *f)
+/* How far the image is, for a person who waits. */
+static void say_progress(struct cli *c, const char *name)
 {
     struct answer a = {0};
     struct sl_err ignored = {0};
-    const char *path =
-        sl_arena_printf(&c->arena, "/v1/events?after=%lld&limit=500", (long long)f->after);
-    if (cli_get(c, path, &a, &ignored) == 0) {
-        const struct jr_val *items = jr_get(a.root, "items"), *last = NULL;
-        for (size_t i = 0; i < jr_len(items); i++) {
-            const struct jr_val *v = jr_at(items, i);
-            f->after = jr_i64(jr_get(v, "seq"), f->after);
-            if (sl_streq(jr_text(jr_get(v, "type"), ""), "image.progress"))
-                last = jr_get(v, "data");
-        }
-        if (last)
-            cli_say(c, "  %s: %s of %s, %s files", cli_text(c, jr_get(last, "step"), COL_TEXT),
-                    cli_text(c, jr_get(last, "bytes"), COL_BYTES),
-                    cli_text(c, jr_get(last, "total"), COL_BYTES),
-                    cli_text(c, jr_get(last, "files"), COL_TEXT));
+    if (cli_get(c, sl_arena_printf(&c->arena, "/v1/images/%s", cli_quote(c, name)), &a, &ignored) ==
+        0) {
+        const struct jr_val *p = jr_get(a.root, "progress");
+        if (jr_get(p, "step"))
+            cli_say(c, "  %s: %s of %s, %s files", cli_text(c, jr_get(p, "step"), COL_TEXT),
+                    cli_text(c, jr_get(p, "bytes"), COL_BYTES),
+                    cli_text(c, jr_get(p, "total"), COL_BYTES),
+                    cli_text(c, jr_get(p, "files"), COL_TEXT));
+        else if (sl_streq(jr_text(jr_get(a.root, "state"), ""), "available"))
+            cli_say(c, "  %s in %s files", cli_text(c, jr_get(a.root, "size_bytes"), COL_BYTES),
+                    cli_text(c, jr_get(a.root, "files"), COL_TEXT));
     }
     answer_free(&a);
-}
-
-/* The sequence number of the newest event, so that only later ones are told. */
-static int64_t newest_event(struct cli *c)
-{
-    struct answer a = {0};
-    struct sl_err ignored = {0};
-    int64_t seq = 0;
-    for (int64_t before = -1; before < seq;) {
-        const char *path =
-            sl_arena_printf(&c->arena, "/v1/events?after=%lld&limit=500", (long long)seq);
-        before = seq;
-        if (cli_get(c, path, &a, &ignored) < 0)
-            break;
-        const struct jr_val *items = jr_get(a.root, "items");
-        size_t n = jr_len(items);
-        seq = n ? jr_i64(jr_get(jr_at(items, n - 1), "seq"), seq) : seq;
-        answer_free(&a);
-    }
-    answer_free(&a);
-    return seq;
 }
 
 /* Follows an operation to its end. */
-static int operation_wait(struct cli *c, const char *id, struct follow *f, struct answer *a,
+static int operation_wait(struct cli *c, const char *id, const char *name, struct answer *a,
                           struct sl_err *err)
 {
     const char *path = sl_arena_printf(&c->arena, "/v1/operations/%s", cli_quote(c, id));
@@ -118,12 +88,12 @@ static int operation_wait(struct cli *c, const char *id, struct follow *f, struc
         if (cli_get_change(c, path, c->talk ? 2 : 20, a, err) < 0)
             return -1;
         const char *state = jr_text(jr_get(a->root, "state"), "");
+        if (c->talk)
+            say_progress(c, name);
         if (sl_streq(state, "done"))
             return 0;
         if (sl_streq(state, "failed"))
             return sl_fail(err, SL_INVALID, "%s", jr_text(jr_get(a->root, "error"), "it failed"));
-        if (c->talk)
-            say_progress(c, f);
         nanosleep(&(struct timespec){0, 200000000}, NULL);
     }
 }
@@ -151,14 +121,11 @@ static int begin_and_wait(struct cli *c, const char *path, const char *body, boo
                           const char *name, const char *done, struct sl_err *err)
 {
     struct answer a = {0};
-    struct follow f = {0};
-    if (c->talk && !no_wait && !c->g.explain)
-        f.after = newest_event(c);
     int rc = cli_call(c, "POST", path, body, &a, err);
     if (rc == 0 && !no_wait) {
         const char *op = sl_arena_strdup(&c->arena, jr_text(jr_get(a.root, "id"), ""));
         a.etag[0] = 0;
-        rc = operation_wait(c, op, &f, &a, err);
+        rc = operation_wait(c, op, name, &a, err);
     }
     if (rc == 0 && c->json)
         cli_print_json(a.root);

@@ -14,7 +14,8 @@ static const char sql_by_id[] = "SELECT " COLUMNS " FROM image WHERE id = ?1 OR 
 #define LIST                                                                                       \
     "SELECT image.id, CASE WHEN image.account_id = '' THEN image.name ELSE image.title END, "      \
     "image.digest, image.source, image.state, image.size_bytes, image.files, image.reason, "       \
-    "image.created_us, image.account_id, COALESCE(k.rocm, ''), COALESCE(k.frameworks, '') "        \
+    "image.created_us, image.account_id, COALESCE(k.rocm, ''), COALESCE(k.frameworks, ''), "       \
+    "image.progress "                                                                              \
     "FROM image LEFT JOIN image_catalogue k ON k.name = image.name "
 static const char sql_list[] = LIST "WHERE image.state <> 'deleted' AND image.id > ?1 AND "
                                     "(image.account_id IN ('', ?3) OR ?4 = 1) "
@@ -157,6 +158,10 @@ static int write_row(struct db_c *c, struct jw *w, struct db_q *q, struct sl_err
     jw_str(w, "account", *db_text(q, 9) ? db_text(q, 9) : NULL);
     jw_str(w, "rocm", db_text(q, 10));
     jw_str(w, "frameworks", db_text(q, 11));
+    if (*db_text(q, 12))
+        jw_raw(w, "progress", db_text(q, 12));
+    else
+        jw_null(w, "progress");
     SL_AUTO_FREE char *command =
         listed ? sl_asprintf("starlease image import %s %s", db_text(q, 1), db_text(q, 3)) : NULL;
     jw_str(w, "import_with", command);
@@ -184,6 +189,43 @@ int image_list(struct db_c *c, struct req *r, struct reply *out, struct sl_err *
     db_done(&q);
     page_end(out, &p);
     return rc < 0 ? -1 : 0;
+}
+
+/* 1 when the caller may know of it: common ones, his own, and all when he is an operator. */
+static int find_seen(struct db_c *c, const struct req *r, struct image *i, struct sl_err *err)
+{
+    int rc = image_find(c, r->caller.account_id, r->path[0], i, err);
+    if (rc)
+        return rc;
+    rc = image_by_id(c, r->path[0], i, err);
+    if (rc > 0 && *i->account_id && !sl_streq(i->account_id, r->caller.account_id) &&
+        r->caller.role != ROLE_OPERATOR)
+        return 0;
+    return rc;
+}
+
+static int show(struct db_c *c, struct reply *out, const char *id, struct sl_err *err)
+{
+    struct db_q q;
+    int rc = db_row(c, &q, err, sql_one, "t", id);
+    if (rc > 0)
+        rc = write_row(c, &out->json, &q, err);
+    db_done(&q);
+    return rc < 0 ? -1 : 0;
+}
+
+static int not_found(const struct req *r, struct sl_err *err)
+{
+    return sl_fail_at(err, SL_NOT_FOUND, "id", "no image %.60s exists; check the id", r->path[0]);
+}
+
+int image_show(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
+{
+    struct image i;
+    int rc = find_seen(c, r, &i, err);
+    if (rc <= 0)
+        return rc < 0 ? -1 : not_found(r, err);
+    return show(c, out, i.id, err);
 }
 
 static int check(struct db_c *c, const struct image_import *b, struct sl_err *err)
@@ -292,13 +334,10 @@ int image_delete(struct db_c *c, struct req *r, struct reply *out, struct sl_err
     struct image i;
     int64_t users = 0;
     bool operator= r->caller.role == ROLE_OPERATOR;
-    int rc = image_by_id(c, r->path[0], &i, err);
-    if (rc < 0)
-        return -1;
-    bool own = rc > 0 && *i.account_id && sl_streq(i.account_id, r->caller.account_id);
-    if (rc == 0 || (*i.account_id && !own && !operator))
-        return sl_fail_at(err, SL_NOT_FOUND, "id", "no image %.60s exists; check the id",
-                          r->path[0]);
+    int rc = find_seen(c, r, &i, err);
+    if (rc <= 0)
+        return rc < 0 ? -1 : not_found(r, err);
+    bool own = *i.account_id && sl_streq(i.account_id, r->caller.account_id);
     if (!own && !operator)
         return sl_fail(err, SL_FORBIDDEN, "image %s is everybody's; only an operator may remove it",
                        i.title);
@@ -321,10 +360,5 @@ int image_delete(struct db_c *c, struct req *r, struct reply *out, struct sl_err
     if (here && (image_move(c, r->s, &i, IMAGE_DELETED, r->caller.account_id, "", err) < 0 ||
                  operation_add(c, r->s, &op, NULL, err) < 0))
         return -1;
-    struct db_q q;
-    rc = db_row(c, &q, err, sql_one, "t", i.id);
-    if (rc > 0)
-        rc = write_row(c, &out->json, &q, err);
-    db_done(&q);
-    return rc < 0 ? -1 : 0;
+    return show(c, out, i.id, err);
 }

@@ -78,5 +78,5 @@ void credentials_seal(const struct server *s, const struct image_import *b, stru
 int credentials_open(const struct server *s, const struct jr_val *payload, char *ret_username,
                      char *ret_password, size_t size, struct sl_err *err);
 
-handler_fn image_list, image_import_post, image_delete, image_save_post;
+handler_fn image_list, image_show, image_import_post, image_delete, image_save_post;
 #endif

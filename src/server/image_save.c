@@ -23,10 +23,13 @@ const struct jr_field image_save_fields[] = {{"name", JR_K_STR, JR_REQUIRED,
 static const char sql_add[] =
     "INSERT INTO image(id, name, digest, source, state, state_since_us, size_bytes, files, reason, "
     "created_us, account_id, title) VALUES(?1, ?1, '', ?2, 'importing', ?3, 0, 0, '', ?3, ?4, ?5)";
-static const char sql_use[] = "SELECT COUNT(*), COALESCE(SUM(size_bytes), 0) FROM image WHERE "
-                              "account_id = ?1 AND state <> 'deleted'";
+static const char sql_use[] =
+    "SELECT COUNT(*), COALESCE(SUM(size_bytes), 0), "
+    "COALESCE(SUM(CASE WHEN state = 'importing' THEN 1 ELSE 0 END), 0) FROM image WHERE "
+    "account_id = ?1 AND state <> 'deleted'";
+static const char sql_active[] = "SELECT COUNT(*) FROM account WHERE id = ?1 AND state = 'active'";
 static const char sql_saved[] =
-    "UPDATE image SET digest = ?2, size_bytes = ?3, files = ?4 WHERE id = ?1";
+    "UPDATE image SET digest = ?2, size_bytes = ?3, files = ?4, progress = '' WHERE id = ?1";
 static const char sql_has[] =
     "INSERT INTO node_image(node_name, image, digest) VALUES(?1, ?2, ?3) ON "
     "CONFLICT (node_name, image) DO UPDATE SET digest = excluded.digest";
@@ -48,16 +51,22 @@ int image_saving(struct db_c *c, const char *lease_id, struct sl_err *err)
 static int room(struct db_c *c, struct server *s, const char *account, int64_t *ret,
                 struct sl_err *err)
 {
-    int64_t n = 0, bytes = 0, max = s->conf.quota_image_gb * GB;
+    int64_t n = 0, bytes = 0, busy = 0, active = 0, max = s->conf.quota_image_gb * GB;
     struct db_q q;
     int rc = db_row(c, &q, err, sql_use, "t", account);
     if (rc > 0) {
         n = db_int(&q, 0);
         bytes = db_int(&q, 1);
+        busy = db_int(&q, 2);
     }
     db_done(&q);
-    if (rc < 0)
+    if (rc < 0 || db_value(c, 0, &active, err, sql_active, "t", account) < 0)
         return -1;
+    if (!active)
+        return sl_fail(err, SL_FORBIDDEN, "the account is not active; it can save no image");
+    if (busy) /* its size is not known yet, so neither is the room that is left */
+        return sl_fail_at(err, SL_CONFLICT, "name",
+                          "another image of the account is being saved; wait for it to end");
     if (n >= s->conf.quota_images)
         return sl_fail_at(err, SL_QUOTA, "name",
                           "images: %" PRId64 " are kept, which is all that the account may keep; "
@@ -158,6 +167,9 @@ static int store_progress(struct db_c *c, void *arg, struct sl_err *err)
     jw_int(&w, "total", jr_i64(jr_get(v->progress, "total"), 0));
     jw_int(&w, "files", jr_i64(jr_get(v->progress, "files"), 0));
     jw_end(&w);
+    if (db_exec(c, err, "UPDATE image SET progress = ?2 WHERE id = ?1", "tt", v->image,
+                sl_buf_str(&b)) < 0)
+        return -1;
     return event_add(c, v->s, v->op->account_id, "image", v->image, "image.progress", "agent",
                      sl_buf_str(&b), err);
 }
@@ -199,7 +211,8 @@ static int fail_image(struct db_c *c, struct server *s, const char *image, const
     int rc = image_by_id(c, image, &i, err);
     if (rc <= 0 || i.state != IMAGE_IMPORTING)
         return rc < 0 ? -1 : 0;
-    if (db_exec(c, err, "UPDATE image SET reason = ?2 WHERE id = ?1", "tt", i.id, why) < 0)
+    if (db_exec(c, err, "UPDATE image SET reason = ?2, progress = '' WHERE id = ?1", "tt", i.id,
+                why) < 0)
         return -1;
     return image_move(c, s, &i, IMAGE_FAILED, "system", why, err);
 }

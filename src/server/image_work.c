@@ -18,9 +18,9 @@ enum {
     PROGRESS_EVERY_US = 1000000
 };
 
-static const char sql_imported[] =
-    "UPDATE image SET digest = ?2, size_bytes = ?3, files = ?4, reason = '' WHERE id = ?1";
-static const char sql_reason[] = "UPDATE image SET reason = ?2 WHERE id = ?1";
+static const char sql_imported[] = "UPDATE image SET digest = ?2, size_bytes = ?3, files = ?4, "
+                                   "reason = '', progress = '' WHERE id = ?1";
+static const char sql_reason[] = "UPDATE image SET reason = ?2, progress = '' WHERE id = ?1";
 static const char sql_nodes[] =
     "SELECT name FROM node WHERE state <> 'retired' AND state <> 'enrolled' ORDER BY name LIMIT ?1";
 static const char sql_has[] =
@@ -131,6 +131,9 @@ static int store_progress(struct db_c *c, void *arg, struct sl_err *err)
     jw_int(&w, "total", jr_i64(jr_get(m->progress, "total"), 0));
     jw_int(&w, "files", jr_i64(jr_get(m->progress, "files"), 0));
     jw_end(&w);
+    if (db_exec(c, err, "UPDATE image SET progress = ?2 WHERE id = ?1", "tt", m->op->ref,
+                sl_buf_str(&b)) < 0)
+        return -1;
     return event_add(c, m->s, "", "image", m->op->ref, "image.progress", "agent", sl_buf_str(&b),
                      err);
 }

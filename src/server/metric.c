@@ -155,6 +155,23 @@ static int lease_metrics(struct db_c *c, struct sl_buf *b, struct sl_err *err)
     return 0;
 }
 
+static int image_metrics(struct db_c *c, struct sl_buf *b, struct sl_err *err)
+{
+    struct db_q q;
+    int rc;
+    head(b, "starlease_images", "gauge", "Images by state; own: those that an account saved");
+    if (db_query(c, &q, err,
+                 "SELECT state, CASE WHEN account_id = '' THEN 'no' ELSE 'yes' END, COUNT(*) "
+                 "FROM image WHERE state <> 'deleted' GROUP BY 1, 2",
+                 "") < 0)
+        return -1;
+    while ((rc = db_next(&q, err)) > 0)
+        sl_buf_printf(b, "starlease_images{state=\"%s\",own=\"%s\"} %lld\n", db_text(&q, 0),
+                      db_text(&q, 1), (long long)db_int(&q, 2));
+    db_done(&q);
+    return rc < 0 ? -1 : 0;
+}
+
 static int gpu_metrics(struct db_c *c, struct server *s, struct sl_buf *b, struct sl_err *err)
 {
     /* One line a model and state; cards of nodes that take no lease count as drained or unhealthy.
@@ -316,7 +333,8 @@ int metric_show(struct db_c *c, struct req *r, struct reply *out, struct sl_err 
     gauge(b, "starlease_autostops_total", "counter", "Instances stopped by a timer",
           atomic_load(&counters[METRIC_AUTOSTOPS]));
     process_metrics(r->s, b);
-    if (lease_metrics(c, b, err) < 0 || gpu_metrics(c, r->s, b, err) < 0)
+    if (lease_metrics(c, b, err) < 0 || image_metrics(c, b, err) < 0 ||
+        gpu_metrics(c, r->s, b, err) < 0)
         return -1;
     return money_metrics(c, r->s, b, err);
 }

@@ -161,6 +161,8 @@ const struct route routes[] = {
     {"POST", "/v1/images", image_import_post, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
      BODY(image_import_fields, struct image_import), .response = &wire_operation,
      .summary = "Import an image on the nodes"},
+    {"GET", "/v1/images/{id}", image_show, NULL, ROLE_RENTER, 0, .response = &wire_image,
+     .summary = "Show an image, by id or by name"},
     {"DELETE", "/v1/images/{id}", image_delete, NULL, ROLE_RENTER, 0, .response = &wire_image,
      .summary = "Remove an image that no instance uses: your own, or any as operator"},
     {"POST", "/v1/leases/{id}/images", image_save_post, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,

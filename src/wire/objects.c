@@ -315,6 +315,14 @@ FIELDS(volume) = {{"id", WIRE_STR, 0, NULL, ""},
                   {0}};
 OBJECT(volume, "Volume", "A disk");
 
+FIELDS(image_progress) = {{"step", WIRE_STR, 0, NULL, "fetch, unpack or pack"},
+                          {"bytes", WIRE_INT, 0, NULL, "done"},
+                          {"total", WIRE_INT, 0, NULL, "of this step"},
+                          {"files", WIRE_INT, 0, NULL, "so far"},
+                          {"node", WIRE_STR, 0, NULL, "where"},
+                          {0}};
+OBJECT(image_progress, "ImageProgress", "How far an import or a save is");
+
 FIELDS(image) = {
     {"id", WIRE_STR, 0, NULL, ""},
     {"name", WIRE_STR, 0, NULL, "what a quote names"},
@@ -327,6 +335,7 @@ FIELDS(image) = {
     {"account", WIRE_STR, WIRE_NULLABLE, NULL, "whose it is; null: everybody's"},
     {"rocm", WIRE_STR, 0, NULL, "ROCm version, of catalogue images"},
     {"frameworks", WIRE_STR, 0, NULL, "of catalogue images"},
+    {"progress", WIRE_OBJECT, WIRE_NULLABLE, &wire_image_progress, "while it is importing"},
     {"import_with", WIRE_STR, WIRE_NULLABLE, NULL, "the command that imports a listed image"},
     {"warnings", WIRE_STRS, 0, NULL, "cards and kernels here that it does not run on"},
     {"created", WIRE_TIME, 0, NULL, ""},
@@ -439,6 +448,7 @@ const struct wire_object *const wire_objects[] = {&wire_problem,
                                                   &wire_lease,
                                                   &wire_logs,
                                                   &wire_volume,
+                                                  &wire_image_progress,
                                                   &wire_image,
                                                   &wire_node,
                                                   &wire_certificate,

@@ -121,6 +121,7 @@ def lifecycle(ann, op, lease):
     save = ann.must("POST", f"/v1/leases/{lease['id']}/images", {"name": "mine"})
     wait_for(lambda: ann.must("GET", "/v1/operations/" + save["id"])["state"] == "done", 60, "the image to be saved")
     image = [i for i in ann.must("GET", "/v1/images")["items"] if i["name"] == "mine"][0]
+    ann.must("GET", "/v1/images/" + image["id"])
     disk = ann.must("GET", "/v1/volumes")["items"][0]
     ann.must("GET", "/v1/volumes/" + disk["id"])
     return {"leases": lease["id"], "volumes": disk["id"], "operations": operation["id"], "images": image["id"]}

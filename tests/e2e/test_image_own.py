@@ -190,6 +190,65 @@ def hostile(agent):
     t.ok(not glob.glob(agent.state + "/images/*-x") + glob.glob(agent.state + "/images/x.*"), "and nothing of it stays", glob.glob(agent.state + "/images/*"))
 
 
+def agent_killed(agent):
+    """kill -9 of the one who saves, at each named step: asked again it is saved, and nothing is left over."""
+    volume = os.path.basename(glob.glob(agent.state + "/volumes/*.img")[0])[:-4]
+    for n, step in enumerate(["agent.save_mounted", "agent.save_made", "agent.image_made", "agent.image_renamed"]):
+        ask = {"name": f"cut{n}", "volume": volume, "image": "tool", "max_bytes": 1 << 30}
+        agent.stop()
+        agent.start(STARLEASE_FAILPOINT=step + ":1")
+        try:
+            agent.call("image.save", **ask)
+            died = False
+        except Exception:  # no answer, or one that says that it was interrupted
+            died = True
+        agent.stop()
+        agent.start()
+        got = agent.call("image.save", **ask)
+        left = [f for f in os.listdir(agent.state + "/images") if f.startswith("tmp-")]
+        t.ok(died and got["digest"].startswith("sha256:") and not left, f"killed at {step}: asked again, the image is saved", f"{died} {got} {left}")
+        t.equal(agent.call("image.save", **ask), got, f"killed at {step}: asked a third time, nothing is done")
+        agent.call("image.remove", name=f"cut{n}")
+
+
+def terminal(op, agent):
+    """On a terminal an import tells what it does."""
+    import pty
+    import threading
+    lay = Layout(os.path.join(agent.dir, "slow"))
+    with open(small_root(agent.dir), "rb") as f:
+        digest = lay.image([f.read()])
+    config = "sha256:" + json.load(open(f"{lay.root}/blobs/sha256/{digest[7:]}"))["config"]["digest"][7:]
+    with open(f"{lay.root}/blobs/sha256/{config[7:]}", "rb") as f:
+        text = f.read()
+    go = threading.Event()
+
+    def wait_then_answer(h):
+        go.wait(60)
+        Registry.send(h, 200, text)
+
+    with Registry(lay.root) as r:
+        r.instead["blobs/" + config] = wait_then_answer
+        master, slave = pty.openpty()
+        p = subprocess.Popen([f"{BUILD}/starlease", "image", "import", "slow", r.reference(digest)], env=op.env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=slave)
+        os.close(slave)
+        wait_for(lambda: r.seen and r.seen[-1][0].endswith(config), 60, "the blob to be asked for")
+        seen = wait_for(lambda: (op.image("slow") or {}).get("state"), 60, "the image")
+        t.equal(seen, "importing", "meanwhile the list says that it is importing")
+        go.set()
+        out = p.communicate(timeout=120)[0].decode()
+        said = b""
+        try:
+            while chunk := os.read(master, 4096):
+                said += chunk
+        except OSError:
+            pass  # the other end is closed
+        os.close(master)
+    t.ok(p.returncode == 0 and "imported" in out and b"files" in said, "on a terminal an import tells bytes and files on the way", said)
+    op("image", "rm", "slow")
+
+
 agent = Agent(options=["--allow-uid", str(NOBODY)])
 agent.prefix = "lea_01"
 where = tempfile.mkdtemp(prefix="starlease-test-")
@@ -212,9 +271,13 @@ try:
         t.run("killed", killed, me, server)
         t.run("quota", quota, me, server, agent)
         t.run("hostile", hostile, agent)
+        t.run("agent killed", agent_killed, agent)
+        t.run("terminal", terminal, op, agent)
         me("rm", "--yes", "work")
         t.equal(op.call("audit", "money").returncode, 0, "the books are right")
-        t.equal(footprint(agent), before, "no mount, loop device or process is left on the host")
+        after = footprint(agent)
+        t.equal({k: after[k] for k in ("mounts", "loops", "links")}, {k: before[k] for k in ("mounts", "loops", "links")},
+                "no mount, loop device or link is left on the host")
 finally:
     agent.close()
     shutil.rmtree(home, ignore_errors=True)

@@ -4,6 +4,7 @@
 MONEY = ["test_base", "test_meter", "test_wallet", "test_bill"]
 LEASE = ["test_lease", "test_placement"]
 BUNDLE = ["test_bundle"]
+IMAGES = ["test_registry", "test_image"]
 
 MUTANTS = [
     # ---- money ----
@@ -51,4 +52,14 @@ MUTANTS = [
      "rw[] = {\"bind\", \"rw\", \"nosuid\", NULL};", BUNDLE),
     ("gpu-nodes-may-be-made", "src/agent/bundle.c", "device_rule(w, true, b->devices->v[i].major, b->devices->v[i].minor, \"rw\");",
      "device_rule(w, true, b->devices->v[i].major, b->devices->v[i].minor, \"rwm\");", BUNDLE),
+    # ---- images ----
+    ("redirect-to-the-machine-itself", "src/agent/registry_text.c", "if (to.loopback && !from.loopback)", "if (to.loopback && !from.tls)", IMAGES),
+    ("token-goes-to-every-host", "src/agent/registry_text.c", "*ret_same = to.tls == from.tls && strcasecmp(to.host, from.host) == 0;",
+     "*ret_same = to.tls == from.tls;", IMAGES),
+    ("one-manifest-is-two-images", "src/agent/registry_text.c", "if (layers == manifests)", "if (!layers && !manifests)", IMAGES),
+    ("blobs-without-a-bound", "src/agent/registry_text.c", "b.size > bytes_max - sum", "b.size > bytes_max", IMAGES),
+    ("own-image-is-everybodys", "src/server/image.c", "FROM image WHERE name = ?1 AND account_id = ''\";", "FROM image WHERE name = ?1\";", IMAGES),
+    ("old-rocm-is-not-flagged", "src/server/image_catalogue.c", "version_number(rocm) < version_number(n->rocm_min)",
+     "version_number(rocm) <= 0", IMAGES),
+    ("password-in-clear", "src/server/image_work.c", "secret_seal(key, pair, n, sealed);", "snprintf(sealed, n + 1, \"%s\", pair);", IMAGES),
 ]

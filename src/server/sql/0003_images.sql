@@ -3,6 +3,8 @@
 -- An account's own image has its id as its name (nodes keep files by that) and a title, which is what people call it.
 ALTER TABLE image ADD COLUMN account_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE image ADD COLUMN title TEXT NOT NULL DEFAULT '';
+-- The newest line of progress (JSON) while it is imported or saved.
+ALTER TABLE image ADD COLUMN progress TEXT NOT NULL DEFAULT '';
 CREATE UNIQUE INDEX image_title ON image(account_id, title) WHERE account_id <> '' AND state <> 'deleted';
 -- What the files of [images] say; filled at each start.
 CREATE TABLE image_catalogue (
