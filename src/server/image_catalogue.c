@@ -6,7 +6,7 @@
 #include "wire/price_file.h"
 #include <stdio.h>
 
-enum { MODELS_MAX = 32, SENTENCE = 256 };
+enum { MODELS_MAX = 32, SENTENCE = 384 };
 
 /* ---- the files ---- */
 struct lists {
@@ -180,8 +180,8 @@ static int warn_one(struct db_c *c, const char *rocm, const struct need *n,
     if (*n->kernel_min && version_number(kernel) &&
         version_number(kernel) < version_number(n->kernel_min)) {
         (void)snprintf(text, sizeof text,
-                       "kernel %s of node %.60s does not drive %.60s (%.30s) by itself; it needs "
-                       "%s or later, or amdgpu-dkms",
+                       "kernel %.15s of node %.60s does not drive %.60s (%.30s) by itself; it needs "
+                       "%.15s or later, or amdgpu-dkms",
                        kernel, node, n->model, n->gfx, n->kernel_min);
         say(arg, text);
     }

@@ -58,7 +58,7 @@ MUTANTS = [
      "*ret_same = to.tls == from.tls;", IMAGES),
     ("one-manifest-is-two-images", "src/agent/registry_text.c", "if (layers == manifests)", "if (!layers && !manifests)", IMAGES),
     ("blobs-without-a-bound", "src/agent/registry_text.c", "b.size > bytes_max - sum", "b.size > bytes_max", IMAGES),
-    ("own-image-is-everybodys", "src/server/image.c", "FROM image WHERE name = ?1 AND account_id = ''\";", "FROM image WHERE name = ?1\";", IMAGES),
+    ("own-image-is-everybodys", "src/server/image.c", "WHERE name = ?1 AND account_id = ''\";", "WHERE name = ?1 AND ?1 = ?1\";", IMAGES),
     ("old-rocm-is-not-flagged", "src/server/image_catalogue.c", "version_number(rocm) < version_number(n->rocm_min)",
      "version_number(rocm) <= 0", IMAGES),
     ("password-in-clear", "src/server/image_work.c", "secret_seal(key, pair, n, sealed);", "snprintf(sealed, n + 1, \"%s\", pair);", IMAGES),
