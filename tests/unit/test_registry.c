@@ -44,7 +44,7 @@ static void references_mean_what_they_mean_everywhere(void **state)
         "docker://h.x/y:",
         "docker://h.x/y:-a",
         "docker://h.x/y@sha256:12",
-        "docker://h.x/y@md5:" HEX64,
+        ("docker://h.x/y@md5:" HEX64),
         "docker://h.x:port/y",
         "docker://h.x:123456/y",
         "docker://h x/y",
