@@ -12,12 +12,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from fleet import KEY, Fleet, add_key, launch, reach  # noqa: E402
 from starlease import Server  # noqa: E402
 from tap import BUILD, ROOT, Tap  # noqa: E402
+from web import web_tools  # noqa: E402
 
 t = Tap()
-WEB = os.path.join(ROOT, "web")
+WEB = web_tools()
 CHROMIUM = shutil.which("chromium")
-if not os.path.isdir(WEB + "/node_modules"):
-    subprocess.run(["npm", "ci", "--ignore-scripts"], cwd=WEB, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=600)
 CONF = {"lease": {"heartbeat": "1s", "meter": "1s", "reconcile": "1s"}, "console": {"fx": "USD/CNY=7.10@2026-11-30"}}
 with Server(conf=CONF) as s, Fleet(s, nodes=3) as f:
     op = s.operator()

@@ -12,10 +12,10 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from starlease import Client, Server  # noqa: E402
-from tap import ROOT, Tap  # noqa: E402
+from tap import BUILD, Tap  # noqa: E402
+from web import WEB, web_tools  # noqa: E402
 
 t = Tap()
-WEB = os.path.join(ROOT, "web")
 FIRST_LOAD_MAX = 60 * 1000
 PASSWORD = "correct horse battery"
 
@@ -130,16 +130,30 @@ def words():
     t.equal([k for k, v in zh.items() if v == en[k] and re.search(r"[a-z]{3}", v)], [], "every text is translated")
 
 
+def commands():
+    """Every command that a page shows is one of the command line's, with its options."""
+    source = "".join(open(os.path.join(d, n), encoding="utf-8").read() for d, _, fs in os.walk(WEB + "/src/pages") for n in fs)
+    shown = set(re.findall(r"""[`"']starlease ([a-z]+(?: [a-z]+)?)([^`"']*)""", source))
+    wrong = []
+    shown |= {("node " + v, "") for v in ("drain", "resume", "retire")}  # put together from a word
+    for verb, rest in shown - {x for x in shown if x[0] == "node"}:
+        p = None
+        for v in (verb, verb.split()[0]):
+            p = subprocess.run([os.path.join(BUILD, "starlease"), "help"] + v.split(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            if p.returncode == 0:
+                break
+        wrong += [verb] if p.returncode else [f"{verb}: {o}" for o in re.findall(r"--[a-z-]+", rest) if o not in p.stdout]
+    run = subprocess.run([os.path.join(BUILD, "starlease"), "help", "run"], stdout=subprocess.PIPE, text=True).stdout
+    wrong += [o for o in ("--gpu", "--disk", "--name", "--ttl", "--idle") if o not in run]
+    t.ok(not wrong and len(shown) > 15, f"{len(shown)} commands that pages show exist, with their options", wrong)
+
+
 def build():
     lock = json.load(open(WEB + "/package-lock.json"))
     hosts = {p["resolved"].split("/")[2] for p in lock["packages"].values() if p.get("resolved", "").startswith("http")}
     t.ok(hosts <= {"registry.npmjs.org"}, "the lock file names the public registry alone", hosts)
     t.ok(all(p.get("integrity") for n, p in lock["packages"].items() if n), "every package is pinned by its hash")
-    if not os.path.isdir(WEB + "/node_modules"):
-        p = subprocess.run(["npm", "ci", "--ignore-scripts"], cwd=WEB, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
-        if p.returncode:
-            t.ok(False, "npm ci installs what the console is built with", p.stdout[-2000:])
-            return
+    web_tools()
     with tempfile.TemporaryDirectory(prefix="starlease-web-") as d:
         p = subprocess.run(["node", "build.mjs", d], cwd=WEB, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
         stale = [n for n in sorted(os.listdir(WEB + "/dist")) if p.returncode or not os.path.exists(f"{d}/{n}") or open(f"{d}/{n}", "rb").read() != open(f"{WEB}/dist/{n}", "rb").read()]
@@ -149,6 +163,7 @@ def build():
 
 
 words()
+commands()
 build()
 with Server() as server:
     files(server)

@@ -204,6 +204,7 @@ export function Accounts() {
   const email = query('email');
   const rows = useList<Account>('/v1/accounts' + (email ? '?email=' + encodeURIComponent(email) : ''));
   const [seek, setSeek] = useState(email);
+  const chosen = rows.data?.find((a) => a.id === query('account'));
   return (
     <Page title={t('accounts.title')}>
       <form class="filters" role="search" onSubmit={(e) => { e.preventDefault(); setQuery('email', seek.trim()); }}>
@@ -223,11 +224,12 @@ export function Accounts() {
               { head: t('state'), cell: (a) => <State name={a.state} /> },
               { head: t('accounts.quota'), cell: (a) => t('accounts.quota_text', { gpus: a.quota.gpus, leases: a.quota.leases, disk: a.quota.disk_gb }) },
               { head: t('created'), cell: (a) => <Time at={a.created} /> },
-              { head: t('actions'), cell: (a) => <TopUp a={a} /> },
+              { head: t('actions'), cell: (a) => <button onClick={() => setQuery('account', a.id === chosen?.id ? '' : a.id)} aria-expanded={a.id === chosen?.id}>{t('topup')}<span class="sr"> {a.email}</span></button> },
             ]}
           />
         )}
       </With>
+      {chosen && <TopUp a={chosen} key={chosen.id} />}
       <Cli method="GET" path="/v1/accounts" />
     </Page>
   );
@@ -239,8 +241,7 @@ function TopUp({ a }: { a: Account }) {
   const [reference, setReference] = useState('');
   const body = { amount, reason, ...(reference ? { reference } : {}) };
   return (
-    <details class="add">
-      <summary>{t('topup')}<span class="sr"> {a.email}</span></summary>
+    <Card title={`${t('topup')}: ${a.email}`}>
       <Form
         label={t('topup.do', { amount: amount || '0', currency: a.currency })}
         submit={async () => {
@@ -261,7 +262,7 @@ function TopUp({ a }: { a: Account }) {
           </>
         )}
       </Form>
-    </details>
+    </Card>
   );
 }
 
