@@ -72,9 +72,9 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/* All items of a list, up to `most`. The price table comes in one piece. */
+/* All items of a list, up to `most`. Price tables come in one piece. */
 async function all<T>(path: string, most = 1000): Promise<T[]> {
-  if (path === '/v1/prices') return (await get<{ items: T[] }>(path)).items;
+  if (path === '/v1/prices' || path === '/v1/tariffs') return (await get<{ items: T[] }>(path)).items;
   const items: T[] = [];
   let cursor: string | null = null;
   do {

@@ -121,6 +121,15 @@ export function Oops({ failure }: { failure: Failure | null }) {
     <div class="oops" role="alert">
       <strong>{title}</strong>
       {p.detail && <p lang="en">{p.detail}</p>}
+      {p.offers && p.offers.length > 0 && (
+        <ul>
+          {p.offers.map((o) => (
+            <li>
+              {o.kind === 'no_gpu' ? t('offer.no_gpu') : t('offer.cards', { n: o.gpus ?? 0 })} · {t('per_hour', { cost: money(o.rate_per_hour, o.currency) })} · <code>{o.command}</code>
+            </li>
+          ))}
+        </ul>
+      )}
       {p.request_id && <small class="dim">{p.request_id}</small>}
     </div>
   );

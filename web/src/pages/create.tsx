@@ -118,7 +118,7 @@ function Choose({ prices, images }: { prices: Price[]; images: Image[] }) {
               <Field name="gpus" label={t('create.gpus')} value={gpus} set={setGpus} failure={refused} options={Array.from({ length: max }, (_, i) => [String(i + 1), String(i + 1)])} />
             </Card>
             <Card title={t('create.system')}>
-              <Field name="image" label={t('image')} value={image} set={setImage} options={images.map((i) => [i.name, i.name])} failure={refused} />
+              <Field name="image" label={t('image')} value={image} set={setImage} options={images.map((i) => [i.name, [i.name, i.rocm && 'ROCm ' + i.rocm, i.frameworks].filter(Boolean).join(' · ')])} failure={refused} />
               <Field name="disk_gb" label={t('create.disk')} type="number" min={1} max={2000} value={disk} set={setDisk} hint={t('create.disk_hint')} failure={refused} />
               <Field name="name" label={t('create.name')} value={name} set={setName} hint={t('create.name_hint')} failure={f} maxLength={63} spellcheck={false} />
               <Field name="command" label={t('create.command')} value={command} set={setCommand} hint={t('create.command_hint')} failure={f} spellcheck={false} />

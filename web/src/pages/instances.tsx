@@ -5,7 +5,7 @@ import { duration, micro, money } from '../format';
 import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { go, query, setQuery } from '../router';
-import type { Event, Lease, Logs, Operation, Volume } from '../types';
+import type { Event, Lease, Logs, Operation, StopPreview, Volume } from '../types';
 import { ask, Card, Cli, Code, Emulated, Facts, Field, Money, Oops, Page, say, Actor, State, Table, Time, With } from '../ui';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
@@ -55,27 +55,41 @@ export function Instances() {
   );
 }
 
-function stop(l: Lease): void {
+/* What a disk costs in a day while the instance is stopped, in words. */
+const kept = (p: StopPreview) => (micro(p.disk_per_day) ? t('per_day', { cost: money(p.disk_per_day, p.currency) }) : t('free'));
+
+function stop(l: Lease, p: StopPreview): void {
   ask({
     title: t('stop.title', { name: label(l) }),
     action: t('stop.do'),
     body: (
       <>
         <p>{t('stop.body')}</p>
-        <Facts rows={[[t('cost.so_far'), <Money v={l.cost_so_far} c={l.currency} />], [t('stop.saves'), t('per_hour', { cost: money(l.rate_per_hour, l.currency) })], [t('stop.keeps'), t('stop.disk', { gb: l.disk_gb })]]} />
+        <Facts
+          rows={[
+            [t('cost.so_far'), <Money v={l.cost_so_far} c={l.currency} />],
+            [t('stop.saves'), t('per_hour', { cost: money(p.rate_per_hour_now, p.currency) })],
+            [t('stop.disk'), `${l.disk_gb} GB · ${kept(p)}`],
+            [t('stop.until'), p.kept_until ? <Time at={p.kept_until} /> : t('stop.until_release')],
+            [t('stop.stock'), t('stop.stock_text', { free: p.stock.free, total: p.stock.total, here: p.free_at_disk })],
+            [t('stop.restart'), t('per_hour', { cost: money(p.restart_rate_per_hour, p.currency) })],
+          ]}
+        />
+        {!p.could_start_again && <p class="state warn"><span aria-hidden="true">▲</span> {t('stop.no_way_back')}</p>}
       </>
     ),
     cli: <Cli cli={`starlease stop ${quoted(label(l))}`} method="POST" path={`/v1/leases/${l.id}/stop`} />,
     run: () => post(`/v1/leases/${l.id}/stop`).then(again),
   });
 }
-function start(l: Lease): void {
+function start(l: Lease, no_gpu: boolean): void {
+  const cost = t('per_hour', { cost: money(l.rate_per_hour, l.currency) });
   ask({
     title: t('start.title', { name: label(l) }),
-    action: t('start.do', { cost: money(l.rate_per_hour, l.currency) }),
-    body: <p>{t('start.body', { cost: money(l.rate_per_hour, l.currency) })}</p>,
-    cli: <Cli cli={`starlease start ${quoted(label(l))}`} method="POST" path={`/v1/leases/${l.id}/start`} />,
-    run: () => post(`/v1/leases/${l.id}/start`).then(again),
+    action: no_gpu ? t('start.no_gpu') : t('start.do', { cost: money(l.rate_per_hour, l.currency) }),
+    body: <p>{no_gpu ? t('start.no_gpu_body') : t('start.body', { cost })}</p>,
+    cli: <Cli cli={`starlease start ${quoted(label(l))}${no_gpu ? ' --no-gpu' : ''}`} method="POST" path={`/v1/leases/${l.id}/start`} body={no_gpu ? { no_gpu: true } : undefined} />,
+    run: () => post(`/v1/leases/${l.id}/start`, no_gpu ? { no_gpu: true } : {}).then(again),
   });
 }
 function release(l: Lease): void {
@@ -99,15 +113,19 @@ export function Instance({ id }: { id: string }) {
   const lease = useData<Lease>('/v1/leases/' + encodeURIComponent(id), 5);
   const name = lease.data ? label(lease.data) : id;
   const l = lease.data;
+  const stops = l && ['placed', 'starting', 'running'].includes(l.state);
+  const preview = useData<StopPreview>(stops ? `/v1/leases/${l.id}/stop-preview` : '', 15);
+  const p = preview.data;
   return (
     <Page
       title={name}
-      lead={l && <><State name={l.state} /> {l.emulated && <Emulated />} {l.reason && <span class="dim" lang="en">{l.reason}</span>}</>}
+      lead={l && <><State name={l.state} /> {l.emulated && <Emulated />} {l.no_gpu && <span class="tag">{t('no_gpu')}</span>} {l.reason && <span class="dim" lang="en">{l.reason}</span>}</>}
       actions={
         l && (
           <>
-            {['placed', 'starting', 'running'].includes(l.state) && <button onClick={() => stop(l)}>{t('stop.button', { gb: l.disk_gb })}</button>}
-            {l.state === 'stopped' && <button class="primary" onClick={() => start(l)}>{t('start.button', { cost: money(l.rate_per_hour, l.currency) })}</button>}
+            {stops && p && <button onClick={() => stop(l, p)}>{t('stop.button', { gb: l.disk_gb, cost: kept(p) })}</button>}
+            {l.state === 'stopped' && <button class="primary" onClick={() => start(l, false)}>{t('start.button', { cost: money(l.rate_per_hour, l.currency) })}</button>}
+            {l.state === 'stopped' && <button onClick={() => start(l, true)}>{t('start.no_gpu')}</button>}
             {l.state === 'stopped' && <button class="danger" onClick={() => release(l)}>{t('release.button')}</button>}
           </>
         )

@@ -3,10 +3,10 @@
 import { useState } from 'preact/hooks';
 import { get, me, post, who } from '../api';
 import { cents, micro, money } from '../format';
-import { t } from '../i18n';
+import { t, word } from '../i18n';
 import { useList } from '../live';
 import { go, query, setQuery } from '../router';
-import type { Console, Price } from '../types';
+import type { Console, Price, Tariff } from '../types';
 import { Card, Cli, Emulated, Field, Form, Page, say, Table, Time, With } from '../ui';
 
 /* A price in the other currency of the dated rate; '' when there is no rate for it. */
@@ -77,8 +77,28 @@ export function Prices() {
         {t('prices.rule')}
         {fx && ' ' + t('prices.fx', { base: fx.base, quote: fx.quote, rate: money(fx.rate), day: fx.day })}
       </p>
+      <Tariffs />
       <Cli cli="starlease price list" method="GET" path="/v1/prices" />
     </Page>
+  );
+}
+
+/* What is no card: disks, runs without cards. */
+function Tariffs() {
+  const tariffs = useList<Tariff>('/v1/tariffs');
+  if (!tariffs.data?.length) return null;
+  return (
+    <Table<Tariff>
+      label={t('tariffs.title')}
+      rows={tariffs.data}
+      id={(x) => x.kind}
+      columns={[
+        { head: t('tariffs.title'), cell: (x) => word('tariff', x.kind) },
+        { head: t('price'), num: true, cell: (x) => (micro(x.price) ? money(x.price, x.currency) : t('free')) },
+        { head: t('tariffs.unit'), cell: (x) => word('unit', x.unit) },
+        { head: t('prices.since'), cell: (x) => <Time at={x.effective} /> },
+      ]}
+    />
   );
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disks and images.
-import { del, isOperator, post } from '../api';
+import { del, isOperator, me, post } from '../api';
 import { bytes } from '../format';
 import { t } from '../i18n';
 import { beat, useList } from '../live';
@@ -67,6 +67,8 @@ export function Images() {
             columns={[
               { head: t('name'), cell: (i) => <strong>{i.name}</strong> },
               { head: t('state'), cell: (i) => <><State name={i.state} />{i.reason && <div class="note" lang="en">{i.reason}</div>}</> },
+              { head: t('images.holds'), cell: (i) => <>{i.rocm && <div>ROCm {i.rocm}</div>}{i.frameworks || (i.rocm ? '' : <span class="dim">—</span>)}{i.warnings.map((w) => <div class="note" lang="en">▲ {w}</div>)}</> },
+              { head: t('images.whose'), cell: (i) => (i.account ? (i.account === me.value?.account?.id ? t('images.mine') : <code>{'…' + i.account.slice(-8)}</code>) : t('images.house')) },
               { head: t('size'), num: true, cell: (i) => bytes(i.size_bytes) },
               { head: t('images.digest'), cell: (i) => <code title={i.digest}>{i.digest.slice(0, 19)}…</code> },
               { head: t('created'), cell: (i) => <Time at={i.created} /> },
