@@ -158,7 +158,8 @@ static int call_main(const void *globals, const void *opts, int argc, char **arg
 static const struct cmd_verb verbs[] = {
     {"probe", "", "list GPUs, links and health of this machine", NULL, 0, probe, 0, 0},
     {"health", "", "say whether this machine is fit for leases", NULL, 0, health, 0, 0},
-    {"image import", "NAME PATH", "import a root tar file or an OCI layout", import_options,
+    {"image import", "NAME PATH|REFERENCE",
+     "import a root tar file, an OCI layout or an image of a registry", import_options,
      sizeof(struct import_opts), image_import_main, 2, 2},
     {"image list", "", "list imported images", NULL, 0, image_list_main, 0, 0},
     {"image remove", "NAME", "delete an image", NULL, 0, image_remove_main, 1, 1},

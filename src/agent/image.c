@@ -225,14 +225,17 @@ int image_facts(const struct agent *a, const char *name, struct sl_buf *b)
                      &ignored);
 }
 
+/* A digest that the caller names, or the reference. */
 static bool already(const struct agent *a, const struct image_import *in, struct sl_buf *out)
 {
+    const char *at = in->reference ? strchr(in->reference, '@') : NULL;
+    const char *digest = in->digest ? in->digest : at ? at + 1 : NULL;
     SL_AUTO_BUF struct sl_buf b = SL_BUF(FACTS_MAX);
     JR_AUTO_DOC struct jr_doc *doc = NULL;
     struct sl_err ignored = {0};
-    if (!in->digest || image_facts(a, in->name, &b) < 0 ||
+    if (!digest || image_facts(a, in->name, &b) < 0 ||
         jr_open(sl_buf_str(&b), b.n, &doc, &ignored) < 0 ||
-        !sl_streq(jr_text(jr_get(jr_root(doc), "digest"), ""), in->digest))
+        !sl_streq(jr_text(jr_get(jr_root(doc), "digest"), ""), digest))
         return false;
     sl_buf_add(out, b.p, b.n);
     return true;

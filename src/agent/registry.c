@@ -11,6 +11,7 @@
 
 enum { TELL_BYTES = 8 << 20, TOKEN_ANSWER_MAX = 64 << 10, SLOWEST_BYTES_S = 1024, ASK_MS = 60000 };
 
+static const char agent_name_header[] = "User-Agent: starlease-agentd";
 static const char accepts[] =
     "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json, "
@@ -94,7 +95,7 @@ static int token_fetch(struct registry_pull *p, const struct challenge *c, struc
     if (url.over)
         return sl_fail(err, SL_INVALID, "the token service of %.120s has too long a URL",
                        p->ref->host);
-    const char *headers[] = {has_user(p) ? p->basic : NULL, NULL};
+    const char *headers[] = {agent_name_header, has_user(p) ? p->basic : NULL, NULL};
     struct http_req r = {
         .method = "GET", .url = url.p, .headers = headers, .out = &out, .timeout_ms = ASK_MS};
     if (http_do(&r, err) < 0)
@@ -123,8 +124,8 @@ struct get {
 static int get_once(struct get *g, const char *url, bool with_auth, struct sl_err *err)
 {
     const struct registry_pull *p = g->p;
-    const char *headers[4] = {NULL};
-    int n = 0;
+    const char *headers[5] = {agent_name_header};
+    int n = 1;
     const struct http_want wants[] = {{"www-authenticate", g->challenge, sizeof g->challenge},
                                       {"location", g->location, sizeof g->location},
                                       {NULL}};

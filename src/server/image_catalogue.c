@@ -175,14 +175,16 @@ static int warn_one(struct db_c *c, const char *rocm, const struct need *n,
                        n->model, n->gfx, n->rocm_min);
         say(arg, text);
     }
+    if (!*n->kernel_min)
+        return 0;
     if (kernel_of(c, n->model, node, kernel, err) < 0)
         return -1;
-    if (*n->kernel_min && version_number(kernel) &&
-        version_number(kernel) < version_number(n->kernel_min)) {
-        (void)snprintf(text, sizeof text,
-                       "kernel %.15s of node %.60s does not drive %.60s (%.30s) by itself; it needs "
-                       "%.15s or later, or amdgpu-dkms",
-                       kernel, node, n->model, n->gfx, n->kernel_min);
+    if (version_number(kernel) && version_number(kernel) < version_number(n->kernel_min)) {
+        (void)snprintf(
+            text, sizeof text,
+            "kernel %.15s of node %.60s does not drive %.60s (%.30s) by itself; it needs "
+            "%.15s or later, or amdgpu-dkms",
+            kernel, node, n->model, n->gfx, n->kernel_min);
         say(arg, text);
     }
     return 0;

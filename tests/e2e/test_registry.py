@@ -81,6 +81,8 @@ def tags_and_indexes():
         n = len(r.seen)
         t.equal(a.call("image.import", name="idx", reference=r.reference(index["digest"]), digest=digest), got, "what is here already is not fetched again")
         t.equal(len(r.seen), n, "and the registry is not even asked")
+        a.call("image.import", name="tag", reference=r.reference(digest))
+        t.equal(len(r.seen), n, "nor for one whose reference has the digest that is here")
         only_arm = lay.blob(json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": [arm]}).encode(), INDEX)
         refused("an image for other machines is refused", r.reference(only_arm["digest"]), "linux/amd64", "invalid")
         refused("another digest than the one asked for is refused", r.reference(tag="v1"), "digest", "invalid", digest="sha256:" + "0" * 64)
