@@ -241,6 +241,14 @@ static bool already(const struct agent *a, const struct image_import *in, struct
     return true;
 }
 
+/* The one who holds the lock may be an attempt whose answer nobody waits for: it ends soon. */
+int image_busy(struct sl_err *err)
+{
+    if (err->code == SL_CONFLICT)
+        err->code = SL_UNAVAILABLE;
+    return -1;
+}
+
 int image_import(const struct agent *a, const struct image_import *in, struct sl_buf *out,
                  struct sl_err *err)
 {
@@ -257,7 +265,7 @@ int image_import(const struct agent *a, const struct image_import *in, struct sl
         return sl_fail_at(err, SL_INVALID, "path", "path must be absolute: it is read on the node");
     snprintf(lock_name, sizeof lock_name, "import-%s", in->name);
     if (agent_lock(a, lock_name, 1000, &lock, err) < 0)
-        return -1;
+        return image_busy(err);
     if (already(a, in, out))
         return 0;
     agent_path(m.temp, "%s/images/tmp-%s", a->state_dir, in->name);

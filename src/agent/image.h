@@ -46,6 +46,7 @@ struct image_save {
 int image_save(const struct agent *a, const struct image_save *in, struct sl_buf *out,
                struct sl_err *err);
 /* image.c, shared with it */
+int image_busy(struct sl_err *err); /* -1; a lock that is held is worth another try */
 int image_facts(const struct agent *a, const char *name, struct sl_buf *out);
 int image_publish(const struct agent *a, const char *name, const char *file, const char *digest,
                   int64_t files, struct sl_buf *out, struct sl_err *err);

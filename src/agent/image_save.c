@@ -63,6 +63,10 @@ static int entry(struct save *v, int dir, const char *name, char *path, size_t n
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
         return unlinkat(dir, name, 0) < 0 ? sl_fail_errno(err, errno, "leave out a special file")
                                           : 0;
+    if (k > IMAGE_NAME_BYTES)
+        return sl_fail_at(err, SL_INVALID, "volume",
+                          "a file on the disk has a name of over %d bytes; shorten it",
+                          IMAGE_NAME_BYTES);
     if (n + k + 2 > PATH_MAX - 512 || depth > DEPTH_MAX)
         return sl_fail_at(err, SL_INVALID, "volume",
                           "a folder of the disk lies over %d deep; move or remove it", DEPTH_MAX);
@@ -209,12 +213,12 @@ int image_save(const struct agent *a, const struct image_save *in, struct sl_buf
     SL_AUTO_CLOSE int lock = -1, disk_lock = -1;
     snprintf(lock_name, sizeof lock_name, "import-%.63s", in->name);
     if (agent_lock(a, lock_name, LOCK_MS, &lock, err) < 0)
-        return -1;
+        return image_busy(err);
     if (image_facts(a, in->name, out) == 0) /* done by an attempt whose answer was lost */
         return 0;
     snprintf(lock_name, sizeof lock_name, "volume-%.63s", in->volume);
     if (agent_lock(a, lock_name, LOCK_MS, &disk_lock, err) < 0)
-        return -1;
+        return image_busy(err);
     v.files =
         mmap(NULL, sizeof *v.files, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (v.files == MAP_FAILED)

@@ -70,7 +70,7 @@ static int clean_name(const struct unpack *u, const char *raw, char out[PATH_MAX
             continue;
         if (part.n == 2 && part.p[0] == '.' && part.p[1] == '.')
             return bad(err, raw, "contains \"..\"; image names must stay inside");
-        if (part.n > NAME_MAX || n + part.n + 2 > PATH_MAX)
+        if (part.n > IMAGE_NAME_BYTES || n + part.n + 2 > PATH_MAX)
             return bad(err, raw, "is too long a name");
         if (++depth > u->limits.depth)
             return bad(err, raw, "lies too deep");

@@ -19,6 +19,9 @@
 #define UNPACK_HOLEY (1LL << 30)
 enum { UNPACK_HOLEY_MAX = 32 };
 
+/* Of one part of a name. mkfs.erofs (erofs-utils 1.5) fails at 255, where the kernel would not. */
+enum { IMAGE_NAME_BYTES = 254 };
+
 struct unpack_limits {
     int64_t bytes; /* sum of file sizes, holes included */
     int64_t files; /* entries of any kind */

@@ -174,9 +174,18 @@ static int image_save(struct cli *c, const void *opts, int argc, char **argv, st
     jw_object(&w, NULL);
     jw_str(&w, "name", argv[1]);
     jw_end(&w);
-    return begin_and_wait(c, sl_arena_printf(&c->arena, "/v1/leases/%s/images", cli_quote(c, id)),
-                          sl_buf_str(&b), o->no_wait, argv[1],
-                          "saved; it costs 0.00 while it is kept", err);
+    int rc = begin_and_wait(c, sl_arena_printf(&c->arena, "/v1/leases/%s/images", cli_quote(c, id)),
+                            sl_buf_str(&b), o->no_wait, argv[1], "saved", err);
+    if (rc || o->no_wait || c->json)
+        return rc;
+    struct answer a = {0};
+    if (cli_get(c, sl_arena_printf(&c->arena, "/v1/images/%s", cli_quote(c, argv[1])), &a, err) ==
+        0)
+        printf("%s in %s files; it costs 0.00 while it is kept\n",
+               cli_text(c, jr_get(a.root, "size_bytes"), COL_BYTES),
+               cli_text(c, jr_get(a.root, "files"), COL_TEXT));
+    answer_free(&a);
+    return 0;
 }
 CLI_VERB(image_save)
 

@@ -32,7 +32,7 @@ const struct operation_kind operation_kinds[] = {
     {"sanitize", node_run_sanitize, 20, node_sanitize_gave_up, .slow = true},
     {"node_test", node_run_test, 5, node_test_gave_up},
     {"volume_remove", volume_run_remove, 0, NULL},
-    {"image_import", image_run_import, 3, image_import_gave_up, .slow = true},
+    {"image_import", image_run_import, 5, image_import_gave_up, .slow = true},
     {"image_remove", image_run_remove, 20, NULL, .slow = true},
     {"image_save", image_run_save, 5, image_save_gave_up, .slow = true},
     {0}};

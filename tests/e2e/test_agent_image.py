@@ -92,6 +92,7 @@ HOSTILE = [
     ("a negative owner", [entry("f", data=b"x", pax={"uid": "-5"})], "image:"),
     ("a name that lies deep", [entry("/".join("d" * 80), data=b"x")], "too deep"),
     ("a part of a name over 255 bytes", [entry("n" * 300, data=b"x")], "too long"),
+    ("a part of a name that mkfs.erofs cannot take", [entry("n" * 255, data=b"x")], "too long"),
     ("a pax path with ..", [entry("f", data=b"x", pax={"path": "../../evil"})], '".."'),
     ("a pax link target that is absolute", [entry("h", H, "f", pax={"linkpath": "/etc/shadow"})], "absolute"),
     ("the root as a file", [entry(".", data=b"x")], "not a usable name"),

@@ -116,7 +116,7 @@ def save(op, me, bob, agent, server):
         t.ok(p.returncode in (2, 5), f"an image of one's own is not called {bad}", p.stderr)
     t.equal(bob.call("image", "save", me.json("show", "work")["id"], "x").returncode, 4, "nobody saves another's instance")
     out = me("image", "save", "work", "mine")
-    t.ok("saved; it costs 0.00" in out, "a stopped instance is saved as an image", out)
+    t.ok("mine: saved" in out and "files; it costs 0.00" in out, "a stopped instance is saved as an image", out)
     i = me.image("mine")
     t.ok(i["state"] == "available" and 100000 < i["size_bytes"] < 60 << 20 and i["account"] and i["digest"].startswith("sha256:"), "its size is shown", i)
     t.equal(me.call("image", "save", "work", "mine").returncode, 5, "a name is used once in an account")
@@ -188,6 +188,36 @@ def hostile(agent):
     refuse("a name that is a path is refused", "name", "invalid", name="../x")
     refuse("an image over its room is refused", "larger than", "quota", volume=volume, max_bytes=4096)
     t.ok(not glob.glob(agent.state + "/images/*-x") + glob.glob(agent.state + "/images/x.*"), "and nothing of it stays", glob.glob(agent.state + "/images/*"))
+
+
+def deep(me, agent):
+    """A tree that is made to break tools: 300 folders deep, names of 254 and 255 bytes, a line break, a loop of links."""
+    me("start", "--yes", "work")
+    me.inside("work", "cd /opt; n=0; while [ $n -lt 300 ]; do mkdir d && cd d || break; n=$((n+1)); done")
+    me("stop", "work")
+    wait_for(lambda: agent.state_of(me.json("show", "work")["id"]) is None, 60, "the stop")
+    p = me.call("image", "save", "work", "deep")
+    t.ok(p.returncode == 2 and "deep; move or remove it" in p.stderr, "a tree too deep for an image is said", p.stderr)
+    t.ok(me.image("deep")["state"] == "failed" and "deep" in me.image("deep")["reason"], "and the image says why it failed")
+    me("image", "rm", "deep")
+    me("start", "--yes", "work")
+    me.inside("work", "rm -rf /opt/d; touch /opt/" + "n" * 255)
+    me("stop", "work")
+    wait_for(lambda: agent.state_of(me.json("show", "work")["id"]) is None, 60, "the stop")
+    p = me.call("image", "save", "work", "long")
+    t.ok(p.returncode == 2 and "shorten it" in p.stderr, "and so is a name that is too long", p.stderr)
+    me("image", "rm", "long")
+    me("start", "--yes", "work")
+    me.inside("work", "rm /opt/n*; mkdir /odd; touch /odd/" + "n" * 254 + " \"/odd/two\nlines\" /odd/--help; ln -s loop /odd/loop; mkdir /odd/.wh.x; touch /odd/.wh..wh..opq")
+    me("stop", "work")
+    wait_for(lambda: agent.state_of(me.json("show", "work")["id"]) is None, 60, "the stop")
+    me("image", "save", "work", "odd")
+    me("run", "--yes", "--gpu", "MI300X:1", "--disk", "1", "--name", "odd", "odd")
+    got = me.inside("odd", "ls -A /odd | wc -l; ls -d /odd/.wh.x /odd/--help")
+    t.equal(got, "6\n/odd/--help\n/odd/.wh.x\n", "odd names are kept as they are")
+    me("stop", "odd")
+    me("rm", "--yes", "odd")
+    me("image", "rm", "odd")
 
 
 def agent_killed(agent):
@@ -269,6 +299,7 @@ try:
         t.run("registry", registry, op, me, server, agent)
         t.run("save", save, op, me, bob, agent, server)
         t.run("killed", killed, me, server)
+        t.run("deep", deep, me, agent)
         t.run("quota", quota, me, server, agent)
         t.run("hostile", hostile, agent)
         t.run("agent killed", agent_killed, agent)
