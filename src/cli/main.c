@@ -126,8 +126,8 @@ static const struct cmd_verb verbs[] = {
          "account's hash chain and all sums. Exit status 11 when anything does not agree."},
     {"bill csv", "FILE", "the lines of a statement as CSV, to recompute them with other tools",
      NO_OPTS, bill_csv_main, 1, 1,
-     .details = "Amounts are whole micro-units: charge_micro is R(rate_micro x to_s / 3600) - "
-                "R(rate_micro x from_s / 3600), R rounding half up. Nothing is checked."},
+     .details = "Amounts are whole micro-units: charge_micro is R(rate_micro x to_s / per_s) - "
+                "R(rate_micro x from_s / per_s), R rounding half up. Nothing is checked."},
     {"node list", "", "GPU servers (operator)", NO_OPTS, node_list_main, 0, 0},
     {"node show", "NODE", "one GPU server with its cards (operator)", NO_OPTS, node_show_main, 1,
      1},

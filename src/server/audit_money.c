@@ -86,6 +86,22 @@ static const struct sql_check {
      "WHERE "
      "q.id IS NULL OR q.rate_micro <> l.rate_micro OR q.price_version_id <> l.price_version_id OR "
      "q.gpus <> l.gpus OR q.account_id <> l.account_id OR COALESCE(q.lease_id, '') <> l.id"},
+    {"I18", "a disk is metered once at a time, in segments without a gap in their numbers",
+     "SELECT b.id, 'it begins before ' || a.id || ' ends' FROM volume_segment a JOIN "
+     "volume_segment "
+     "b ON b.volume_id = a.volume_id AND b.seq = a.seq + 1 WHERE a.end_us = 0 OR b.start_us < "
+     "a.end_us UNION ALL SELECT volume_id, 'highest number ' || MAX(seq) || ', rows ' || COUNT(*) "
+     "FROM volume_segment GROUP BY volume_id HAVING MAX(seq) <> COUNT(*)"},
+    {"I18", "no disk is metered before it exists or after it was deleted",
+     "SELECT d.id, 'its disk is ' || v.state FROM volume_segment d JOIN volume v ON v.id = "
+     "d.volume_id WHERE d.end_us = 0 AND v.state NOT IN ('available', 'attached')"},
+    {"I18", "the price of a disk is its pinned tariff's",
+     "SELECT d.id, 'rate ' || d.rate_micro || ', tariff ' || d.tariff_id FROM volume_segment d "
+     "JOIN "
+     "volume v ON v.id = d.volume_id LEFT JOIN tariff t ON t.id = d.tariff_id WHERE t.id IS NULL "
+     "OR "
+     "t.kind <> 'disk' OR d.rate_micro <> t.price_micro * d.gb OR t.currency <> d.currency OR "
+     "t.effective_us > d.start_us OR v.tariff_id <> d.tariff_id"},
     {"I13", "trial credit is given once per person and account, as booked",
      "SELECT g.account_id, 'granted ' || g.amount_micro || ', booked ' || COALESCE(SUM("
      "e.amount_micro), 0) FROM trial_grant g LEFT JOIN txn t ON t.id = g.txn_id AND t.kind = "
@@ -236,8 +252,8 @@ static void chain_step(struct ledger_walk *w, const struct row *t)
 static void seconds_step(struct ledger_walk *w, const struct row *t)
 {
     int64_t from, to, revenue = 0, credit = 0;
-    bool is_capture = sl_streq(t->kind, "capture");
-    if (!is_capture && !sl_streq(t->kind, "refund"))
+    bool is_capture = !sl_streq(t->kind, "refund");
+    if (!bill_txn_moves(t->kind))
         return;
     for (int i = 0; i < t->n; i++) {
         enum ledger_kind k = t->postings[i].kind;
@@ -281,21 +297,23 @@ static int walk_ledger(struct db_c *c, struct ledger_walk *w, struct sl_err *err
     return rc < 0 ? -1 : 0;
 }
 
-/* Columns: id, start, end, rate, captured_s, captured_micro, captured_credit. */
+/* Columns: id, start, end, rate, captured_s, captured_micro, captured_credit, what the rate is for.
+ */
 static void segment_step(struct ledger_walk *w, struct db_q *q, struct audit_check *law)
 {
     const char *id = db_text(q, 0);
     static const struct seg_sum none = {0};
     const struct seg_sum *m = sl_map_get(&w->segments, id, strlen(id));
-    int64_t end = db_int(q, 2), rate = db_int(q, 3), s = db_int(q, 4), micro = db_int(q, 5);
+    int64_t end = db_int(q, 2), rate = db_int(q, 3), s = db_int(q, 4), micro = db_int(q, 5),
+            per = db_int(q, 7);
     m = m ? m : &none;
     if (m->micro != micro || m->credit != db_int(q, 6) ||
-        money_charge(rate, m->to_s) != money_charge(rate, s))
+        money_charge_per(rate, m->to_s, per) != money_charge_per(rate, s, per))
         check_fails(w->seconds, "%s: ledger has %lld micro for %lld s, segment %lld for %lld s", id,
                     (long long)m->micro, (long long)m->to_s, (long long)micro, (long long)s);
-    if (money_charge(rate, s) != micro)
+    if (money_charge_per(rate, s, per) != micro)
         check_fails(law, "%s: %lld s cost %lld micro, captured are %lld", id, (long long)s,
-                    (long long)money_charge(rate, s), (long long)micro);
+                    (long long)money_charge_per(rate, s, per), (long long)micro);
     if (end && (end < db_int(q, 1) || (end - db_int(q, 1)) / SL_SEC != s))
         check_fails(law, "%s: it lasted %lld s, charged are %lld s", id,
                     (long long)((end - db_int(q, 1)) / SL_SEC), (long long)s);
@@ -310,7 +328,9 @@ static int walk_segments(struct db_c *c, struct ledger_walk *w, struct audit_rep
     int rc;
     if (db_query(c, &q, err,
                  "SELECT id, start_us, end_us, rate_micro, captured_s, captured_micro, "
-                 "captured_credit_micro FROM segment",
+                 "captured_credit_micro, 3600 FROM segment UNION ALL SELECT id, start_us, end_us, "
+                 "rate_micro, captured_s, captured_micro, captured_credit_micro, 2592000 FROM "
+                 "volume_segment",
                  "") < 0)
         return -1;
     for (; (rc = db_next(&q, err)) > 0; n++)

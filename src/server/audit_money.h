@@ -13,7 +13,7 @@
 #include "server/server.h"
 #include <stdio.h>
 
-enum { AUDIT_CHECKS_MAX = 32, AUDIT_DETAIL = 240 };
+enum { AUDIT_CHECKS_MAX = 48, AUDIT_DETAIL = 240 };
 struct audit_check {
     const char *id, *name; /* "I1", "transactions sum to zero" */
     bool ok;

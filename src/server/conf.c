@@ -69,6 +69,8 @@ const struct conf_key server_conf_keys[] = {
         "silence after which a lease may start on another node"),
     KEY("lease", "disk_keep", CONF_DURATION, disk_keep_s, "15d", 86400, 31536000,
         "how long disks are kept after the funds ended"),
+    KEY("lease", "disk_meter", CONF_DURATION, disk_meter_s, "1h", 1, 86400,
+        "interval at which disks are charged, where they cost anything"),
     KEY("lease", "workers", CONF_INT, workers, "8", 1, 256, "operations that run at the same time"),
     KEY("lease", "meter", CONF_DURATION, meter_s, "30s", 1, 60,
         "interval at which running instances are charged; shorter than the hold's horizon"),

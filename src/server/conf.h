@@ -49,6 +49,7 @@ struct server_conf {
     int64_t quote_ttl_s;
     int64_t heartbeat_s, fence_after_s;
     int64_t disk_keep_s;      /* a stopped lease without funds keeps its disk so long */
+    int64_t disk_meter_s;     /* between charges of a disk */
     int64_t workers;          /* operation worker threads */
     int64_t meter_s;          /* between captures of a running lease */
     int64_t reconcile_s;      /* between looks at what the nodes run */

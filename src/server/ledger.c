@@ -28,6 +28,7 @@ static const struct routing {
     {"capture", K(HELD_CASH) | K(HELD_CREDIT), K(REVENUE), false},
     {"refund", K(REVENUE), K(CASH) | K(CREDIT), false},
     {"goodwill", K(GOODWILL), K(CREDIT), false},
+    {"disk", K(CASH) | K(CREDIT), K(REVENUE), false},
 };
 
 const char *ledger_kind_name(enum ledger_kind kind)

@@ -48,7 +48,7 @@ static int txn_write(struct work *k, struct db_q *q, struct sl_err *err)
 {
     struct jw *w = k->w;
     char id[ID_TEXT], segment[ID_TEXT], memo[256];
-    bool moves = sl_streq(db_text(q, 2), "capture") || sl_streq(db_text(q, 2), "refund");
+    bool moves = bill_txn_moves(db_text(q, 2));
     int64_t revenue = 0;
     int rc;
     snprintf(id, sizeof id, "%s", db_text(q, 1));
@@ -123,13 +123,14 @@ static int opening_read(struct work *k, struct sl_err *err)
 }
 
 /* Columns: id, lease, name, model, gpus, start, end, rate, price, captured_s, captured_micro,
- * reason, heartbeat. */
+ * reason, heartbeat, the seconds that the rate is for. A disk stands where else a lease does. */
 static void line_write(struct work *k, struct db_q *q, const struct moved *m)
 {
     struct jw *w = k->w;
     int64_t captured_s = db_int(q, 9), to_s = m ? m->to_s : captured_s;
     /* the segment's end belongs to the statement that has its last charge */
-    bool open = db_int(q, 6) == 0 || db_int(q, 10) != money_charge(db_int(q, 7), to_s);
+    bool open =
+        db_int(q, 6) == 0 || db_int(q, 10) != money_charge_per(db_int(q, 7), to_s, db_int(q, 13));
     jw_object(w, NULL);
     jw_str(w, "segment", db_text(q, 0));
     jw_str(w, "lease", db_text(q, 1));
@@ -161,8 +162,12 @@ static int lines_write(struct work *k, struct sl_err *err)
                  "SELECT s.id, s.lease_id, l.name, s.model, s.gpus, s.start_us, s.end_us, "
                  "s.rate_micro, s.price_version_id, s.captured_s, s.captured_micro, s.end_reason, "
                  "COALESCE((SELECT MAX(h.last_us) FROM heartbeat h WHERE h.lease_id = s.lease_id "
-                 "AND h.epoch = s.epoch), 0) FROM segment s JOIN lease l ON l.id = s.lease_id "
-                 "WHERE s.account_id = ?1 AND s.start_us < ?2 ORDER BY s.start_us, s.id",
+                 "AND h.epoch = s.epoch), 0), 3600 FROM segment s JOIN lease l ON l.id = "
+                 "s.lease_id WHERE s.account_id = ?1 AND s.start_us < ?2 UNION ALL "
+                 "SELECT d.id, d.volume_id, v.name, 'disk', d.gb, d.start_us, d.end_us, "
+                 "d.rate_micro, d.tariff_id, d.captured_s, d.captured_micro, d.end_reason, 0, "
+                 "2592000 FROM volume_segment d JOIN volume v ON v.id = d.volume_id WHERE "
+                 "d.account_id = ?1 AND d.start_us < ?2 ORDER BY 6, 1",
                  "ti", k->account_id, k->to_us) < 0)
         return -1;
     jw_array(k->w, "lines");

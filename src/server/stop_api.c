@@ -6,7 +6,11 @@
 #include "server/autostop.h"
 #include "server/catalog.h"
 #include "server/tariff.h"
+#include "server/volume_meter.h"
+#include "server/wallet.h"
 #include <stdio.h>
+
+#define KEPT_MAX_S (100LL * 365 * 86400)
 
 /* Free cards of the model on the node where the disk is: a start needs them there. */
 static int free_there(struct db_c *c, const struct lease *l, int64_t *ret, struct sl_err *err)
@@ -18,14 +22,39 @@ static int free_there(struct db_c *c, const struct lease *l, int64_t *ret, struc
                     "tt", l->node_name, l->account_id);
 }
 
+/* Its delete timer, or the end of what pays for its disk and the time it is kept then; 0: neither.
+ */
 static int kept_until(struct db_c *c, const struct server *s, const struct lease *l,
-                      int64_t *ret_us, struct sl_err *err)
+                      int64_t month_micro, int64_t *ret_us, struct sl_err *err)
 {
-    int64_t after_s = 0;
+    struct wallet w;
+    int64_t after_s = 0, now = env_now(s->env);
     if (db_value(c, 0, &after_s, err, "SELECT delete_after_s FROM autostop WHERE lease_id = ?1",
-                 "t", l->id) < 0)
+                 "t", l->id) < 0 ||
+        wallet_get(c, l->account_id, &w, err) < 0)
         return -1;
-    *ret_us = after_s ? env_now(s->env) + after_s * SL_SEC : 0;
+    int64_t funds = wallet_available(&w) + wallet_held(&w);
+    int64_t lasts_s = money_seconds_for_per(month_micro, funds, MONEY_MONTH_S);
+    int64_t paid_s = lasts_s > KEPT_MAX_S ? 0 : lasts_s + s->conf.disk_keep_s;
+    *ret_us = after_s && (!paid_s || after_s < paid_s) ? now + after_s * SL_SEC
+              : paid_s                                 ? now + paid_s * SL_SEC
+                                                       : 0;
+    return 0;
+}
+
+/* Pinned to its disk, else today's. */
+static int disk_month(struct db_c *c, struct server *s, const struct lease *l, int64_t *ret,
+                      struct sl_err *err)
+{
+    struct tariff t;
+    int64_t cost;
+    if (volume_cost(c, s, l->volume_id, ret, &cost, err) < 0)
+        return -1;
+    if (*ret || l->state == LEASE_RUNNING || l->state == LEASE_STOPPED)
+        return 0;
+    if (tariff_get(c, TARIFF_DISK, l->currency, env_now(s->env), &t, err) < 0)
+        return -1;
+    *ret = money_mul(t.price_micro, l->disk_gb);
     return 0;
 }
 
@@ -33,16 +62,13 @@ int lease_stop_preview(struct db_c *c, struct req *r, struct reply *out, struct 
 {
     struct lease l;
     struct model_stock stock;
-    struct tariff disk;
     struct jw *w = &out->json;
-    int64_t there = 0, kept = 0;
+    int64_t there = 0, kept = 0, month = 0;
     const char *account = r->caller.role == ROLE_OPERATOR ? NULL : r->caller.account_id;
     if (lease_get(c, account, r->path[0], r->arena, &l, err) < 0 ||
         model_stock(c, l.model, &stock, err) < 0 || free_there(c, &l, &there, err) < 0 ||
-        tariff_get(c, TARIFF_DISK, l.currency, env_now(r->s->env), &disk, err) < 0 ||
-        kept_until(c, r->s, &l, &kept, err) < 0)
+        disk_month(c, r->s, &l, &month, err) < 0 || kept_until(c, r->s, &l, month, &kept, err) < 0)
         return -1;
-    int64_t month = money_mul(disk.price_micro, l.disk_gb);
     bool all = l.state == LEASE_RUNNING && !l.cpu_run;
     int64_t back = there + (all ? l.gpus : 0);
     jw_object(w, NULL);

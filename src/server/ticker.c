@@ -9,7 +9,7 @@
 #include "server/meter.h"
 #include "server/metric.h"
 #include "server/node.h"
-#include "server/volume.h"
+#include "server/volume_meter.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -316,6 +316,8 @@ static int round_of(struct tick *t, bool meter, struct sl_err *err)
         return -1;
     if (meter &&
         (write_in_batches(t, meter_all, err) < 0 || write_in_batches(t, warn_all, err) < 0))
+        return -1;
+    if (meter && volume_meter_round(s, err) < 0)
         return -1;
     if (db_read(s->db, look, &p, err) < 0)
         return -1;

@@ -5,12 +5,14 @@
 #include "server/node.h"
 #include "server/operation.h"
 #include "server/page.h"
+#include "server/volume_meter.h"
 #include <stdio.h>
 
 enum { REMOVE_TIMEOUT_MS = 120000 };
 
 #define COLUMNS                                                                                    \
-    "id, account_id, name, state, size_bytes, node_name, lease_id, purge_after_us, created_us"
+    "id, account_id, name, state, size_bytes, node_name, lease_id, purge_after_us, created_us, "   \
+    "kept_until_us"
 static const char sql_get[] = "SELECT " COLUMNS " FROM volume WHERE id = ?1";
 static const char sql_list[] =
     "SELECT " COLUMNS " FROM volume WHERE account_id = ?1 AND id > ?2 ORDER BY id "
@@ -35,7 +37,8 @@ static void read_row(struct db_q *q, struct volume *v)
     *v = (struct volume){.state = sm_by_name(&volume_sm, db_text(q, 3)),
                          .size_bytes = db_int(q, 4),
                          .purge_after_us = db_int(q, 7),
-                         .created_us = db_int(q, 8)};
+                         .created_us = db_int(q, 8),
+                         .kept_until_us = db_int(q, 9)};
     text(v->id, sizeof v->id, db_text(q, 0));
     text(v->account_id, sizeof v->account_id, db_text(q, 1));
     text(v->name, sizeof v->name, db_text(q, 2));
@@ -80,6 +83,8 @@ static int follow(struct db_c *c, struct server *s, const char *id, int to, stru
         return -1;
     if (v.state == to || !sm_allowed(&volume_sm, v.state, to))
         return 0;
+    if (v.state == VOLUME_CREATING && volume_meter_start(c, s, &v, err) < 0)
+        return -1;
     return move(c, s, &v, to, "system", "", err);
 }
 
@@ -112,6 +117,8 @@ int volume_delete(struct db_c *c, struct server *s, const char *id, bool with_le
         return -1;
     if (db_exec(c, err, sql_purge_after, "ti", id,
                 env_now(s->env) + s->conf.tombstone_keep_s * SL_SEC) < 0)
+        return -1;
+    if (volume_meter_stop(c, s, id, "deleted", err) < 0)
         return -1;
     FAILPOINT("volume.tombstone");
     return move(c, s, &v, VOLUME_DELETED, actor, "", err);
@@ -199,8 +206,12 @@ int volume_run_remove(struct server *s, const struct operation *op, struct sl_er
 }
 
 /* ---- HTTP ---- */
-static void volume_write(struct jw *w, const struct volume *v)
+static int volume_write(struct db_c *c, struct server *s, struct jw *w, const struct volume *v,
+                        struct sl_err *err)
 {
+    int64_t month = 0, cost = 0;
+    if (volume_cost(c, s, v->id, &month, &cost, err) < 0)
+        return -1;
     jw_object(w, NULL);
     jw_str(w, "id", v->id);
     jw_str(w, "name", v->name);
@@ -209,23 +220,28 @@ static void volume_write(struct jw *w, const struct volume *v)
     jw_str(w, "node", *v->node_name ? v->node_name : NULL);
     jw_str(w, "lease", *v->lease_id ? v->lease_id : NULL);
     jw_time(w, "purge_after", v->purge_after_us);
+    jw_money(w, "price_per_month", month);
+    jw_money(w, "cost_so_far", cost);
+    jw_time(w, "kept_until", v->kept_until_us);
     jw_time(w, "created", v->created_us);
     jw_end(w);
+    return 0;
 }
 
 int volume_list(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
 {
     struct page p;
     struct db_q q;
-    struct volume v;
     if (page_begin(r, out, &p, err) < 0)
         return -1;
+    struct volume *rows = sl_arena_alloc(r->arena, (size_t)(p.limit + 1) * sizeof *rows);
+    int n = 0;
     int rc = db_query(c, &q, err, sql_list, "tti", r->caller.account_id, p.cursor, p.limit + 1);
-    while (rc >= 0 && (rc = db_next(&q, err)) > 0 && page_take(&p, db_text(&q, 0))) {
-        read_row(&q, &v);
-        volume_write(&out->json, &v);
-    }
+    while (rc >= 0 && (rc = db_next(&q, err)) > 0 && page_take(&p, db_text(&q, 0)))
+        read_row(&q, &rows[n++]);
     db_done(&q);
+    for (int i = 0; rc >= 0 && i < n; i++)
+        rc = volume_write(c, r->s, &out->json, &rows[i], err);
     page_end(out, &p);
     return rc < 0 ? -1 : 0;
 }
@@ -235,8 +251,7 @@ int volume_show(struct db_c *c, struct req *r, struct reply *out, struct sl_err 
     struct volume v;
     if (volume_get(c, r->caller.account_id, r->path[0], &v, err) < 0)
         return -1;
-    volume_write(&out->json, &v);
-    return 0;
+    return volume_write(c, r->s, &out->json, &v, err);
 }
 
 int volume_delete_handler(struct db_c *c, struct req *r, struct reply *out, struct sl_err *err)
@@ -257,6 +272,5 @@ int volume_delete_handler(struct db_c *c, struct req *r, struct reply *out, stru
         return -1;
     if (volume_get(c, r->caller.account_id, id, &v, err) < 0)
         return -1;
-    volume_write(&out->json, &v);
-    return 0;
+    return volume_write(c, r->s, &out->json, &v, err);
 }

@@ -12,7 +12,7 @@
 struct volume {
     char id[ID_TEXT], account_id[ID_TEXT], name[64], node_name[64], lease_id[ID_TEXT];
     int state;
-    int64_t size_bytes, purge_after_us, created_us;
+    int64_t size_bytes, purge_after_us, created_us, kept_until_us; /* kept_until: 0, or unpaid */
 };
 int volume_get(struct db_c *c, const char *account_id, const char *id, struct volume *ret,
                struct sl_err *err);

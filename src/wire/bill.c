@@ -33,6 +33,11 @@ static bool is_renters(const char *kind)
            sl_streq(kind, "held_credit");
 }
 
+bool bill_txn_moves(const char *kind)
+{
+    return sl_streq(kind, "capture") || sl_streq(kind, "refund") || sl_streq(kind, "disk");
+}
+
 int64_t bill_unit_seconds(const char *unit)
 {
     return sl_streq(unit, "gpu_hour") || sl_streq(unit, "instance_hour") ? MONEY_HOUR_S
@@ -151,7 +156,7 @@ static int movement_check(const struct bill_ledger *t, int64_t revenue, struct b
     if (!l)
         return WRONG("ledger", "transaction %s charges segment %s, which has no line", t->id,
                      t->ref);
-    if (!bill_memo_seconds(t->memo, &from, &to) || (to > from) != sl_streq(t->kind, "capture"))
+    if (!bill_memo_seconds(t->memo, &from, &to) || (to > from) != !sl_streq(t->kind, "refund"))
         return WRONG("ledger", "transaction %s: its memo does not say which seconds it is for",
                      t->id);
     if (from != (l->seen ? l->seen_to_s : l->from_s))
@@ -226,7 +231,7 @@ static int ledger_check(const struct bill *b, const struct index *lines, int64_t
         int64_t renter, revenue;
         if (chain_check(b, i, prev, err) < 0 || entries_sum(t, &renter, &revenue, err) < 0)
             return -1;
-        bool moves = sl_streq(t->kind, "capture") || sl_streq(t->kind, "refund");
+        bool moves = bill_txn_moves(t->kind);
         if (moves ? movement_check(t, revenue, index_get(lines, t->ref), err) < 0 : revenue != 0)
             return moves ? -1
                          : WRONG("ledger", "transaction %s (%s) moves revenue", t->id, t->kind);
@@ -428,18 +433,20 @@ int bill_csv(const char *text, size_t n, struct sl_buf *out, struct sl_err *err)
     if (bill_read(text, n, false, &arena, &b, err) < 0)
         return -1;
     sl_buf_adds(out, "segment,lease,model,gpus,price_version,price_micro,rate_micro,start_us,"
-                     "end_us,from_s,to_s,charge_micro,currency\n");
+                     "end_us,from_s,to_s,charge_micro,currency,per_s\n");
     for (int i = 0; i < b.lines.n; i++) {
         const struct bill_line *l = &BILL_LINES(&b)[i];
-        int64_t price = 0;
+        int64_t price = 0, per_s = MONEY_HOUR_S;
         for (int k = 0; k < b.prices.n; k++)
-            if (sl_streq(BILL_PRICES(&b)[k].id, l->price_version))
+            if (sl_streq(BILL_PRICES(&b)[k].id, l->price_version)) {
                 price = BILL_PRICES(&b)[k].price_micro;
-        sl_buf_printf(out, "%s,%s,\"%s\",%lld,%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%s\n",
+                per_s = bill_unit_seconds(BILL_PRICES(&b)[k].unit);
+            }
+        sl_buf_printf(out, "%s,%s,\"%s\",%lld,%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%s,%lld\n",
                       l->segment, l->lease, l->model, (long long)l->gpus, l->price_version,
                       (long long)price, (long long)l->rate_micro, (long long)l->start_us,
                       (long long)l->end_us, (long long)l->from_s, (long long)l->to_s,
-                      (long long)l->charge_micro, b.currency);
+                      (long long)l->charge_micro, b.currency, (long long)per_s);
     }
     if (out->over)
         return sl_fail(err, SL_TOO_LARGE, "the CSV is over %zu bytes", out->max);

@@ -40,7 +40,8 @@ struct bill_result {
 int bill_verify(const char *text, size_t n, const struct bill_options *o, struct bill_result *ret,
                 struct sl_err *err);
 /* The lines as CSV, amounts as integers of micro-units, so that any tool can recompute them:
- * charge_micro = R(rate_micro * to_s / 3600) - R(rate_micro * from_s / 3600). No check is made. */
+ * charge_micro = R(rate_micro * to_s / per_s) - R(rate_micro * from_s / per_s). No check is made.
+ */
 int bill_csv(const char *text, size_t n, struct sl_buf *out, struct sl_err *err);
 
 /* Hash of one ledger transaction over the account's previous one (BILL_GENESIS at first). */
@@ -56,6 +57,8 @@ struct bill_txn {
     int n;
 };
 const char *bill_txn_hash(const struct bill_txn *t, const char *prev_hash, char out[SHA256_HEX]);
+/* Kinds of transaction that charge a line: capture, refund, disk. */
+bool bill_txn_moves(const char *kind);
 /* Seconds that a price of this unit is for: gpu_hour and instance_hour 3600, gb_month 30 days; 0:
  * no unit of a bill. */
 int64_t bill_unit_seconds(const char *unit);

@@ -304,15 +304,19 @@ OBJECT(tariff, "Tariff", "A price of what is no card");
 FIELDS(logs) = {{"text", WIRE_STR, 0, NULL, ""}, {0}};
 OBJECT(logs, "Logs", "The tail of the tenant's output");
 
-FIELDS(volume) = {{"id", WIRE_STR, 0, NULL, ""},
-                  {"name", WIRE_STR, 0, NULL, ""},
-                  {"state", WIRE_STR, 0, NULL, ""},
-                  {"size_bytes", WIRE_INT, 0, NULL, ""},
-                  {"node", WIRE_STR, WIRE_NULLABLE, NULL, ""},
-                  {"lease", WIRE_STR, WIRE_NULLABLE, NULL, ""},
-                  {"purge_after", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
-                  {"created", WIRE_TIME, 0, NULL, ""},
-                  {0}};
+FIELDS(volume) = {
+    {"id", WIRE_STR, 0, NULL, ""},
+    {"name", WIRE_STR, 0, NULL, ""},
+    {"state", WIRE_STR, 0, NULL, ""},
+    {"size_bytes", WIRE_INT, 0, NULL, ""},
+    {"node", WIRE_STR, WIRE_NULLABLE, NULL, ""},
+    {"lease", WIRE_STR, WIRE_NULLABLE, NULL, ""},
+    {"purge_after", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+    {"price_per_month", WIRE_MONEY, 0, NULL, "30 days, running or stopped; 0: free"},
+    {"cost_so_far", WIRE_MONEY, 0, NULL, ""},
+    {"kept_until", WIRE_TIME, WIRE_NULLABLE, NULL, "it is not paid, and deleted then"},
+    {"created", WIRE_TIME, 0, NULL, ""},
+    {0}};
 OBJECT(volume, "Volume", "A disk");
 
 FIELDS(image_progress) = {{"step", WIRE_STR, 0, NULL, "fetch, unpack or pack"},

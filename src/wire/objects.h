@@ -11,13 +11,15 @@
 
 extern const struct wire_object wire_problem, wire_health, wire_openapi;
 extern const struct wire_object wire_price, wire_stock, wire_model;
-extern const struct wire_object wire_account, wire_quota, wire_session, wire_fx, wire_console, wire_token, wire_key;
+extern const struct wire_object wire_account, wire_quota, wire_session, wire_fx, wire_console,
+    wire_token, wire_key;
 extern const struct wire_object wire_trial, wire_identity, wire_trial_grant;
 extern const struct wire_object wire_accepted;
 extern const struct wire_object wire_wallet, wire_txn, wire_entry, wire_statement;
-extern const struct wire_object wire_quote, wire_lease, wire_lease_ssh, wire_lease_step, wire_logs, wire_autostop, wire_offer, wire_stop_preview, wire_tariff;
-extern const struct wire_object wire_volume, wire_image, wire_image_progress, wire_node, wire_certificate,
-    wire_operation;
+extern const struct wire_object wire_quote, wire_lease, wire_lease_ssh, wire_lease_step, wire_logs,
+    wire_autostop, wire_offer, wire_stop_preview, wire_tariff;
+extern const struct wire_object wire_volume, wire_image, wire_image_progress, wire_node,
+    wire_certificate, wire_operation;
 extern const struct wire_object wire_event, wire_public_key, wire_report, wire_audit, wire_check;
 
 /* All of them, NULL-ended: the components of the OpenAPI document. */

@@ -24,7 +24,7 @@ def preview(me):
     p = me.json("api", "GET", "/v1/leases/big/stop-preview")
     t.equal((p["model"], p["gpus"], p["stock"]["total"], p["stock"]["free"], p["could_start_again"]), ("MI300X", 8, 8, 0, True),
             "before a stop the API tells the stock of the model")
-    t.equal((p["disk_per_hour"], p["disk_per_day"], p["disk_per_month"], p["restart_rate_per_hour"]), ("0.00", "0.00", "0.00", "17.60"),
+    t.equal((p["disk_per_hour"], p["disk_per_day"], p["disk_per_month"], p["restart_rate_per_hour"]), ("0.10", "2.40", "72.00", "17.60"),
             "and what the disk and the next start cost")
     out = me.call("stop", "big")
     t.ok(out.returncode == 0 and "stock now" in out.stderr and "per month" in out.stderr and "kept until" in out.stderr,
@@ -72,6 +72,16 @@ def anew(me, operator):
     t.ok(p.returncode != 0 and ("no price" in p.stderr or "no H100" in p.stderr), "a model that is not where the disk is is refused with the reason", p.stderr)
 
 
+def disk(me):
+    """A GB at 72.00 for 30 days, by the second, running or stopped."""
+    show = [v for v in me.json("volume", "list")["items"] if v["name"] == "big"][0]
+    t.equal((show["price_per_month"], show["kept_until"]), ("72.00", None), "the disk shows its price")
+    line = wait_for(lambda: [x for x in me.json("api", "GET", "/v1/statements")["statement"]["lines"]
+                             if x["lease"] == show["id"] and x["seconds"] > 0], 60, "a charge")[0]
+    t.equal((line["model"], line["gpus"], line["charge_micro"]), ("disk", 1, (72000000 * line["seconds"] * 2 + 2592000) // (2 * 2592000)),
+            "a disk is a line of its own: GB times the tariff, by the second")
+
+
 def held_by_another(server, me, bob):
     bob("run", "--yes", "--gpu", "MI300X:1", "--disk", "1", "--name", "bobs", "busy")
     p = me.call("start", "--yes", "--no-gpu", "big")
@@ -87,6 +97,8 @@ def story(agent, server):
     wait_for(lambda: operator.json("node", "list")["items"][0]["state"] == "available", 60, "the node to be available")
     operator("image", "import", "busy", small_root(agent.dir))
     operator("tariff", "set", "cpu", "0.36")
+    operator("tariff", "set", "disk", "72")
+    t.ok("72.00" in operator("tariff", "list"), "prices of disk and of a run without cards are listed")
     with Person.renter("ann@example.com", server) as me, Person.renter("bob@example.com", server) as bob:
         me("run", "--yes", "--gpu", "MI300X:8", "--disk", "1", "--name", "big", "busy")
         me.inside("big", "echo work > /root/work")
@@ -98,6 +110,7 @@ def story(agent, server):
         me("stop", "other")
         wait_for(lambda: operator.json("node", "list")["items"][0]["account"] is None, 60, "a free node")
         held_by_another(server, me, bob)
+        disk(me)
         bill = os.path.join(me.home, "bill.json")
         me("bill", "export", bill)
         out = me("bill", "verify", bill)
@@ -117,7 +130,7 @@ agent.prefix = "lea_01"  # real ids here: the server chooses them, and they begi
 try:
     agent.start()
     before = footprint(agent)
-    with Server(conf={"quota": {"gpus": "64"}, "lease": {"heartbeat": "1s", "meter": "1s"}, "node": {"port_base": agent.port_base, "ssh_host": "127.0.0.1"}}) as server:
+    with Server(conf={"quota": {"gpus": "64"}, "lease": {"heartbeat": "1s", "meter": "1s", "disk_meter": "1s"}, "node": {"port_base": agent.port_base, "ssh_host": "127.0.0.1"}}) as server:
         t.run("the story ends without an exception", story, agent, server)
     t.equal(footprint(agent), before, "nothing is left on the host")
 finally:

@@ -100,16 +100,21 @@ int64_t money_charge(int64_t rate_micro_per_hour, int64_t seconds)
     return money_charge_per(rate_micro_per_hour, seconds, MONEY_HOUR_S);
 }
 
-int64_t money_seconds_for(int64_t rate, int64_t funds)
+int64_t money_seconds_for_per(int64_t rate, int64_t funds, int64_t per_s)
 {
     if (rate <= 0)
         return INT64_MAX / 4;
     if (funds < 0)
         return 0;
-    /* charge(t) <= funds  <=>  rate*t/3600 < funds + 1/2  <=>  2*rate*t < 3600*(2*funds + 1) */
-    __int128 bound = (__int128)3600 * (2 * (__int128)funds + 1);
+    /* charge(t) <= funds  <=>  rate*t/per < funds + 1/2  <=>  2*rate*t < per*(2*funds + 1) */
+    __int128 bound = (__int128)per_s * (2 * (__int128)funds + 1);
     __int128 t = (bound - 1) / (2 * (__int128)rate);
     return t > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)t;
+}
+
+int64_t money_seconds_for(int64_t rate, int64_t funds)
+{
+    return money_seconds_for_per(rate, funds, MONEY_HOUR_S);
 }
 
 bool currency_ok(const char *code)

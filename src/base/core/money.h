@@ -35,6 +35,7 @@ int64_t money_charge_per(int64_t rate_micro, int64_t seconds, int64_t per_s);
 int64_t money_charge(int64_t rate_micro_per_hour, int64_t seconds);
 /* The largest t >= 0 with money_charge(rate, t) <= funds; INT64_MAX/4 for rate 0. */
 int64_t money_seconds_for(int64_t rate_micro_per_hour, int64_t funds_micro);
+int64_t money_seconds_for_per(int64_t rate_micro, int64_t funds_micro, int64_t per_s);
 /* Three upper-case letters. */
 bool currency_ok(const char *code);
 #endif

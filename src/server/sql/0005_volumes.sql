@@ -32,3 +32,18 @@ CREATE VIEW price_named AS
 ALTER TABLE lease ADD COLUMN cpu_run BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lease ADD COLUMN cpu_rate_micro BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lease ADD COLUMN cpu_tariff_id TEXT NOT NULL DEFAULT '';
+
+-- Metered disk: [start_us, end_us), whole seconds from start_us, gb GB at rate_micro per 30 days. One row a size; none where the
+-- price is 0.
+CREATE TABLE volume_segment (
+  id TEXT PRIMARY KEY, volume_id TEXT NOT NULL REFERENCES volume(id), account_id TEXT NOT NULL, seq BIGINT NOT NULL,
+  start_us BIGINT NOT NULL, end_us BIGINT NOT NULL DEFAULT 0, gb BIGINT NOT NULL, rate_micro BIGINT NOT NULL, currency TEXT NOT NULL,
+  tariff_id TEXT NOT NULL REFERENCES tariff(id), captured_s BIGINT NOT NULL DEFAULT 0, captured_micro BIGINT NOT NULL DEFAULT 0,
+  captured_credit_micro BIGINT NOT NULL DEFAULT 0, end_reason TEXT NOT NULL DEFAULT '', UNIQUE (volume_id, seq),
+  UNIQUE (volume_id, start_us));
+CREATE INDEX volume_segment_account ON volume_segment(account_id, start_us);
+CREATE UNIQUE INDEX volume_segment_open ON volume_segment(volume_id) WHERE end_us = 0;
+ALTER TABLE volume ADD COLUMN tariff_id TEXT NOT NULL DEFAULT '';         -- pinned when it was first metered
+ALTER TABLE volume ADD COLUMN kept_until_us BIGINT NOT NULL DEFAULT 0;    -- unpaid: deleted then, unless funds come
+ALTER TABLE volume ADD COLUMN warned_us BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX volume_unpaid ON volume(kept_until_us) WHERE kept_until_us > 0;
