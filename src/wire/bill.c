@@ -433,7 +433,7 @@ int bill_csv(const char *text, size_t n, struct sl_buf *out, struct sl_err *err)
     if (bill_read(text, n, false, &arena, &b, err) < 0)
         return -1;
     sl_buf_adds(out, "segment,lease,model,gpus,price_version,price_micro,rate_micro,start_us,"
-                     "end_us,from_s,to_s,charge_micro,currency,per_s\n");
+                     "end_us,from_s,to_s,per_s,charge_micro,currency\n");
     for (int i = 0; i < b.lines.n; i++) {
         const struct bill_line *l = &BILL_LINES(&b)[i];
         int64_t price = 0, per_s = MONEY_HOUR_S;
@@ -442,11 +442,11 @@ int bill_csv(const char *text, size_t n, struct sl_buf *out, struct sl_err *err)
                 price = BILL_PRICES(&b)[k].price_micro;
                 per_s = bill_unit_seconds(BILL_PRICES(&b)[k].unit);
             }
-        sl_buf_printf(out, "%s,%s,\"%s\",%lld,%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%s,%lld\n",
+        sl_buf_printf(out, "%s,%s,\"%s\",%lld,%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%s\n",
                       l->segment, l->lease, l->model, (long long)l->gpus, l->price_version,
                       (long long)price, (long long)l->rate_micro, (long long)l->start_us,
                       (long long)l->end_us, (long long)l->from_s, (long long)l->to_s,
-                      (long long)l->charge_micro, b.currency, (long long)per_s);
+                      (long long)per_s, (long long)l->charge_micro, b.currency);
     }
     if (out->over)
         return sl_fail(err, SL_TOO_LARGE, "the CSV is over %zu bytes", out->max);
