@@ -74,8 +74,16 @@ bool ledger_routing_ok(const char *kind, const struct posting *p, int n)
 static const char *ledger_id(const char *account_id, enum ledger_kind kind, const char *currency,
                              char out[LEDGER_ID])
 {
-    snprintf(out, LEDGER_ID, "%s:%s:%s", ledger_kind_is_house(kind) ? "house" : account_id,
-             kind_names[kind], currency);
+    const char *parts[] = {ledger_kind_is_house(kind) ? "house" : account_id, kind_names[kind],
+                           currency};
+    char *w = out;
+    for (size_t i = 0; i < SL_COUNT(parts); i++) {
+        size_t n = strlen(parts[i]);
+        SL_ASSERT(n + 2 <= (size_t)(out + LEDGER_ID - w));
+        memcpy(w, parts[i], n);
+        w += n;
+        *w++ = i + 1 < SL_COUNT(parts) ? ':' : 0;
+    }
     return out;
 }
 

@@ -11,6 +11,7 @@ const char *bill_txn_hash(const struct bill_txn *t, const char *prev_hash, char 
 {
     SL_AUTO_BUF struct sl_buf b = SL_BUF(TXN_TEXT_MAX);
     struct jw w = {&b};
+    sl_buf_reserve(&b, 1000); /* one piece of memory, mostly */
     /* keys in alphabetical order: these are canonical bytes */
     jw_object(&w, NULL);
     jw_str(&w, "account", t->account);

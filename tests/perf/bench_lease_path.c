@@ -5,7 +5,7 @@
  * group commit. Afterwards the store is opened again, every acknowledged lease must be there and
  * the audits must hold.
  *
- *     bench_lease_path [--dir DIR] [--seconds 5] [--clients 8] [--cards 100000]
+ *     bench_lease_path [--dir DIR] [--seconds 5] [--clients 8] [--cards 100000] [--rate 20000]
  */
 #include "../lib/world.h"
 #include <inttypes.h>
@@ -65,7 +65,7 @@ static void all(struct client *k, void *(*fn)(void *))
 
 struct args {
     const char *dir;
-    long long seconds, clients, cards;
+    long long seconds, clients, cards, rate; /* rate: quotes are prepared for so many a second */
 };
 
 static void parse(int argc, char **argv, struct args *a)
@@ -75,6 +75,7 @@ static void parse(int argc, char **argv, struct args *a)
         long long *to = sl_streq(argv[i], "--seconds")   ? &a->seconds
                         : sl_streq(argv[i], "--clients") ? &a->clients
                         : sl_streq(argv[i], "--cards")   ? &a->cards
+                        : sl_streq(argv[i], "--rate")    ? &a->rate
                                                          : NULL;
         if (sl_streq(argv[i], "--dir"))
             a->dir = value;
@@ -99,7 +100,7 @@ static void verify(int64_t done)
 int main(int argc, char **argv)
 {
     static struct client k[CLIENTS_MAX];
-    struct args a = {NULL, 5, 8, 100000};
+    struct args a = {NULL, 5, 8, 100000, 20000};
     int64_t done = 0;
     parse(argc, argv, &a);
     clients = (int)a.clients;
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
                                            .real_clock = true});
     for (int i = 0; i < clients; i++) {
         k[i].number = i;
-        k[i].n_quotes = (int)(a.seconds * 10000 / clients);
+        k[i].n_quotes = (int)(a.seconds * a.rate / clients);
         k[i].quotes = sl_alloc((size_t)k[i].n_quotes * ID_TEXT);
     }
     all(k, prepare);
@@ -126,13 +127,16 @@ int main(int argc, char **argv)
         done += k[i].done;
     struct db_stats after;
     db_stats_get(w.s.db, &after);
-    int64_t commits = after.commits - before.commits;
+    int64_t commits = after.commits - before.commits, each = done ? done : 1;
     int64_t commit_us = (after.commit_us_total - before.commit_us_total) / (commits ? commits : 1);
     verify(done);
     printf("lease_path per_second=%" PRId64 " leases=%" PRId64 " took_ms=%" PRId64
-           " clients=%d cards=%lld commits=%" PRId64 " commit_us=%" PRId64 " reopened audited\n",
+           " clients=%d cards=%lld commits=%" PRId64 " commit_us=%" PRId64 " syncs=%" PRId64
+           " wal_bytes_per_lease=%" PRId64 " writer_cpu_us_per_lease=%" PRId64
+           " reopened audited\n",
            done * 1000000 / took, done, took / 1000, clients, a.cards / CARDS * CARDS, commits,
-           commit_us);
+           commit_us, after.syncs - before.syncs, (after.wal_bytes - before.wal_bytes) / each,
+           (after.writer_cpu_us - before.writer_cpu_us) / each);
     world_close(&w);
     return 0;
 }

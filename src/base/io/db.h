@@ -5,8 +5,9 @@
  * parameters written ?1 ?2 ...
  *
  * All writes go through ONE writer thread, which runs the queued functions of concurrent callers in
- * one transaction (a savepoint each) and commits them together: synchronous=FULL, one fsync for
- * many. When db_write returns 0 the change is durable. A failed fsync or commit aborts the process.
+ * one transaction and commits them together: synchronous=FULL, one fsync for many. A second thread
+ * waits for the disk while the writer goes on. When db_write returns 0 the change is durable, and so
+ * is everything that db_read showed when it returns. A failed fsync or commit aborts the process.
  *
  *     static int add(struct db_c *c, void *arg, struct sl_err *err)
  *     {
@@ -41,6 +42,9 @@ struct db_options {
     const char *path;   /* file; ":memory:" is not supported */
     bool inline_writes; /* no writer thread: db_write runs in the caller (simulator, tools) */
     int readers;        /* read connections, default 4 */
+    /* Called by the thread that syncs, before it does; for tests. */
+    void (*before_sync)(void *arg);
+    void *before_sync_arg;
 };
 
 /* Opens or creates. Refuses (SL_CONFLICT) a database whose schema is newer than the program. Runs
@@ -85,6 +89,8 @@ bool db_null(struct db_q *q, int col);
 
 struct db_stats {
     int64_t commits, writes, batch_max, commit_us_total;
+    int64_t wal_bytes, syncs; /* bytes written to the log; syncs of it */
+    int64_t writer_cpu_us;    /* of the writer thread */
 };
 void db_stats_get(struct db *db, struct db_stats *ret);
 #endif

@@ -3,12 +3,15 @@
  * The only file that sees SQLite. One connection does all writes and all checkpoints (3.40.1 has
  * the WAL-reset bug, which needs two); read connections only read.
  */
+#include "base/core/failpoint.h"
 #include "base/core/mem.h"
 #include "base/io/db.h"
 #include "base/io/db_wal.h"
+#include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <time.h>
 
 enum {
@@ -39,6 +42,7 @@ struct db_c {
     } slots[SLOTS];
     int n_stmts, n_slots, n_busy;
     bool writing;
+    uint64_t seen; /* a reader's snapshot holds no commit after this one; 0: none taken yet */
 };
 struct job {
     db_fn *fn;
@@ -69,6 +73,19 @@ struct db {
     bool stop;
     pthread_t thread;
     struct db_stats stats; /* guarded by write_lock */
+    /* Batches that are committed but perhaps not on the disk yet; guarded by sync_lock. Commits are
+     * counted in `begun` before a reader can see them. */
+    struct db_wal *wal;
+    pthread_mutex_t sync_lock;
+    pthread_cond_t to_sync, was_synced;
+    struct job *unsynced, *unsynced_last;
+    uint64_t handed; /* the last commit among them */
+    atomic_ullong begun, synced;
+    int n_waiting;
+    bool sync_stop;
+    pthread_t sync_thread;
+    void (*before_sync)(void *);
+    void *before_sync_arg;
 };
 
 static int fail_sqlite(struct db_c *c, int rc, const char *what, struct sl_err *err)
@@ -274,6 +291,8 @@ static sqlite3_stmt *stmt_of(const struct db_q *q)
 int db_next(struct db_q *q, struct sl_err *err)
 {
     int rc = sqlite3_step(stmt_of(q));
+    if (!q->c->seen) /* a transaction's first statement takes its snapshot */
+        q->c->seen = atomic_load(&q->c->db->begun);
     if (rc == SQLITE_ROW)
         return 1;
     return rc == SQLITE_DONE ? 0 : fail_sqlite(q->c, rc, ((struct stmt *)q->stmt)->sql, err);
@@ -441,7 +460,8 @@ static bool run_plain(struct db_c *c, struct job *jobs, int *ret_n)
     return true;
 }
 
-static int run_batch(struct db *db, struct job *jobs)
+/* With `defer` the commit is written, not synced. */
+static int run_batch(struct db *db, struct job *jobs, bool defer)
 {
     int n = 0;
     struct db_c *c = &db->writer;
@@ -464,7 +484,10 @@ static int run_batch(struct db *db, struct job *jobs)
         if (sqlite3_get_autocommit(c->h))
             break;
     }
+    atomic_fetch_add(&db->begun, 1); /* before a reader can see it */
+    db_wal_defer(db->wal, defer);
     commit(db, jobs);
+    db_wal_defer(db->wal, false);
     if (++db->stats.commits % CHECKPOINT_EVERY == 0)
         sqlite3_wal_checkpoint_v2(c->h, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return n;
@@ -501,6 +524,80 @@ static struct job *take_batch(struct db *db)
     return batch;
 }
 
+static void answer(struct db *db, struct job *batch)
+{
+    pthread_mutex_lock(&db->write_lock);
+    for (struct job *j = batch, *next; j; j = next) {
+        next = j->next; /* the waiter owns j from `done` on */
+        j->done = true;
+        pthread_cond_signal(&j->finished);
+    }
+    pthread_mutex_unlock(&db->write_lock);
+}
+
+static void hand_to_sync(struct db *db, struct job *batch)
+{
+    struct job *last = batch;
+    while (last->next)
+        last = last->next;
+    pthread_mutex_lock(&db->sync_lock);
+    if (db->unsynced)
+        db->unsynced_last->next = batch;
+    else
+        db->unsynced = batch;
+    db->unsynced_last = last;
+    db->handed = atomic_load(&db->begun);
+    pthread_cond_signal(&db->to_sync);
+    pthread_mutex_unlock(&db->sync_lock);
+}
+
+/* The writer goes on to the next batch while this thread waits for the disk. Callers hear of their
+ * change, and readers of what they saw, when it is there. */
+static void *sync_main(void *arg)
+{
+    struct db *db = arg;
+    pthread_mutex_lock(&db->sync_lock);
+    for (;;) {
+        while (!db->unsynced && !db->sync_stop)
+            pthread_cond_wait(&db->to_sync, &db->sync_lock);
+        struct job *batch = db->unsynced;
+        uint64_t upto = db->handed;
+        if (!batch)
+            break;
+        db->unsynced = db->unsynced_last = NULL;
+        pthread_mutex_unlock(&db->sync_lock);
+        if (db->before_sync)
+            db->before_sync(db->before_sync_arg);
+        if (failpoint_fails("db.sync_fails") || db_wal_sync(db->wal) < 0) {
+            fprintf(stderr, "<0>db.fatal statement=fdatasync error=\"%s\"\n", strerror(errno));
+            abort(); /* what is on the disk is unknown */
+        }
+        FAILPOINT("db.synced");
+        pthread_mutex_lock(&db->sync_lock);
+        atomic_store(&db->synced, upto);
+        if (db->n_waiting)
+            pthread_cond_broadcast(&db->was_synced);
+        pthread_mutex_unlock(&db->sync_lock);
+        answer(db, batch);
+        pthread_mutex_lock(&db->sync_lock);
+    }
+    pthread_mutex_unlock(&db->sync_lock);
+    return NULL;
+}
+
+/* What a reader tells or does may rest on a commit that is not on the disk yet. */
+static void wait_synced(struct db *db, uint64_t upto)
+{
+    if (db->inline_writes || atomic_load(&db->synced) >= upto)
+        return;
+    pthread_mutex_lock(&db->sync_lock);
+    db->n_waiting++;
+    while (atomic_load(&db->synced) < upto)
+        pthread_cond_wait(&db->was_synced, &db->sync_lock);
+    db->n_waiting--;
+    pthread_mutex_unlock(&db->sync_lock);
+}
+
 static void *writer_main(void *arg)
 {
     struct db *db = arg;
@@ -514,17 +611,13 @@ static void *writer_main(void *arg)
         struct job *batch = take_batch(db);
         pthread_mutex_unlock(&db->write_lock);
         int64_t t0 = mono_us();
-        int n = run_batch(db, batch);
+        int n = run_batch(db, batch, true);
         int64_t took = mono_us() - t0;
+        hand_to_sync(db, batch);
         pthread_mutex_lock(&db->write_lock);
         db->stats.writes += n;
         if (n > db->stats.batch_max)
             db->stats.batch_max = n;
-        for (struct job *j = batch, *next; j; j = next) {
-            next = j->next; /* the waiter owns j from `done` on */
-            j->done = true;
-            pthread_cond_signal(&j->finished);
-        }
         db->expected = n + db->n_queued > 1 ? n + db->n_queued : 0;
         db->gather_us = took / 2 < GATHER_MAX_US ? took / 2 : GATHER_MAX_US;
     }
@@ -541,7 +634,7 @@ static int write_job(struct db *db, db_fn *fn, void *arg, bool repeatable, struc
                     .finished = PTHREAD_COND_INITIALIZER};
     if (db->inline_writes) {
         pthread_mutex_lock(&db->inline_lock);
-        db->stats.writes += run_batch(db, &j);
+        db->stats.writes += run_batch(db, &j, false);
         pthread_mutex_unlock(&db->inline_lock);
         return j.rc;
     }
@@ -600,12 +693,15 @@ int db_read(struct db *db, db_fn *fn, void *arg, struct sl_err *err)
     int i = reader_take(db);
     struct db_c *c = &db->readers[i];
     int rc = control(c, "BEGIN", err);
+    c->seen = 0;
     if (rc == 0) {
         rc = fn(c, arg, err);
         SL_ASSERT(c->n_busy == 0);
         must(c, "ROLLBACK");
     }
+    uint64_t seen = c->seen;
     reader_give(db, i);
+    wait_synced(db, seen);
     return rc;
 }
 
@@ -730,13 +826,22 @@ int db_open(const struct db_options *o, const char *const *migrations, struct db
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&db->work, &attr);
+    pthread_mutex_init(&db->sync_lock, NULL);
+    pthread_cond_init(&db->to_sync, NULL);
+    pthread_cond_init(&db->was_synced, NULL);
+    db->before_sync = o->before_sync;
+    db->before_sync_arg = o->before_sync_arg;
     int rc = open_one(db, &db->writer, o->path, true, err);
     if (rc == 0)
         rc = migrate(&db->writer, migrations, err);
     for (int i = 0; rc == 0 && i < db->n_readers; i++)
         rc = open_one(db, &db->readers[i], o->path, false, err);
-    if (rc == 0 && !db->inline_writes)
+    if (rc == 0)
+        db->wal = db_wal_of(db->writer.h);
+    if (rc == 0 && !db->inline_writes) {
+        SL_ASSERT(pthread_create(&db->sync_thread, NULL, sync_main, db) == 0);
         SL_ASSERT(pthread_create(&db->thread, NULL, writer_main, db) == 0);
+    }
     if (rc < 0) {
         db->inline_writes = true; /* no thread to stop */
         db_close(db);
@@ -765,6 +870,11 @@ void db_close(struct db *db)
         pthread_cond_signal(&db->work);
         pthread_mutex_unlock(&db->write_lock);
         pthread_join(db->thread, NULL);
+        pthread_mutex_lock(&db->sync_lock);
+        db->sync_stop = true;
+        pthread_cond_signal(&db->to_sync);
+        pthread_mutex_unlock(&db->sync_lock);
+        pthread_join(db->sync_thread, NULL);
     }
     for (int i = 0; i < db->n_readers; i++)
         close_one(&db->readers[i]);
@@ -774,6 +884,9 @@ void db_close(struct db *db)
     pthread_mutex_destroy(&db->write_lock);
     pthread_cond_destroy(&db->read_free);
     pthread_cond_destroy(&db->work);
+    pthread_mutex_destroy(&db->sync_lock);
+    pthread_cond_destroy(&db->to_sync);
+    pthread_cond_destroy(&db->was_synced);
     free(db);
 }
 
@@ -781,5 +894,11 @@ void db_stats_get(struct db *db, struct db_stats *ret)
 {
     pthread_mutex_lock(&db->write_lock);
     *ret = db->stats;
+    db_wal_stats(db->wal, &ret->wal_bytes, &ret->syncs);
+    clockid_t cpu;
+    struct timespec t;
+    if (!db->inline_writes && pthread_getcpuclockid(db->thread, &cpu) == 0 &&
+        clock_gettime(cpu, &t) == 0)
+        ret->writer_cpu_us = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
     pthread_mutex_unlock(&db->write_lock);
 }

@@ -2,44 +2,56 @@
 #include "base/io/db_wal.h"
 #include "base/core/err.h"
 #include "base/core/mem.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stdint.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
-enum {
-    GATHER_MAX = 1 << 20,
-    WRITE_MAX = 64 << 10 /* SQLite's own file system takes less than 128 KiB at once */
-};
+enum { GATHER_MAX = 1 << 20 };
 
 /* The log as SQLite sees it; the default file system's own object follows in memory. */
-struct wal {
+struct db_wal {
     sqlite3_file base;
     sqlite3_file *real;
+    int fd;               /* the same file again: for whole writes, and for the thread that syncs */
     unsigned char *bytes; /* written next, at offset `at` */
     sqlite3_int64 at;
     int n;
+    bool defer; /* a commit's sync is left to db_wal_sync */
+    bool anew;  /* the log's header was written since it was synced here */
+    atomic_llong written, syncs;
 };
 
-static struct wal *wal_of(sqlite3_file *f)
+static struct db_wal *wal_of(sqlite3_file *f)
 {
-    return (struct wal *)f;
+    return (struct db_wal *)f;
 }
 
-static int flush(struct wal *w)
+/* Not through the layer below, which writes 128 KiB at most. */
+static int flush(struct db_wal *w)
 {
-    int rc = SQLITE_OK, n = w->n;
+    unsigned char *p = w->bytes, *end = p + w->n;
     w->n = 0; /* after an error too: SQLite rolls the commit back */
-    for (int done = 0, piece; rc == SQLITE_OK && done < n; done += piece) {
-        piece = n - done < WRITE_MAX ? n - done : WRITE_MAX;
-        rc = w->real->pMethods->xWrite(w->real, w->bytes + done, piece, w->at + done);
+    while (p < end) {
+        ssize_t n = pwrite(w->fd, p, (size_t)(end - p), w->at + (p - w->bytes));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 && errno != ENOSPC && errno != EDQUOT ? SQLITE_IOERR_WRITE : SQLITE_FULL;
+        p += n;
+        atomic_fetch_add(&w->written, n);
     }
-    return rc;
+    return SQLITE_OK;
 }
 
 static int wal_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
-    struct wal *w = wal_of(f);
+    struct db_wal *w = wal_of(f);
+    if (at == 0)
+        w->anew = true;
     if (w->n && (at != w->at + w->n || n > GATHER_MAX - w->n)) {
         int rc = flush(w);
         if (rc != SQLITE_OK)
@@ -55,7 +67,7 @@ static int wal_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 
 /* Everything else sees a log without anything held back. */
 #define FLUSHED(call)                                                                              \
-    struct wal *w = wal_of(f);                                                                     \
+    struct db_wal *w = wal_of(f);                                                                     \
     int rc = flush(w);                                                                             \
     return rc == SQLITE_OK ? w->real->pMethods->call : rc
 
@@ -69,9 +81,17 @@ static int wal_truncate(sqlite3_file *f, sqlite3_int64 size)
     FLUSHED(xTruncate(w->real, size));
 }
 
+/* The header of a log that starts anew is synced at once even so: SQLite needs it on the disk before
+ * the first frame, or old frames might pass for new ones. */
 static int wal_sync(sqlite3_file *f, int flags)
 {
-    FLUSHED(xSync(w->real, flags));
+    struct db_wal *w = wal_of(f);
+    int rc = flush(w);
+    if (rc != SQLITE_OK || (w->defer && !w->anew))
+        return rc;
+    w->anew = false;
+    atomic_fetch_add(&w->syncs, 1);
+    return w->real->pMethods->xSync(w->real, flags);
 }
 
 static int wal_size(sqlite3_file *f, sqlite3_int64 *ret)
@@ -96,26 +116,27 @@ static int wal_reserved(sqlite3_file *f, int *ret)
 
 static int wal_control(sqlite3_file *f, int op, void *arg)
 {
-    struct wal *w = wal_of(f);
+    struct db_wal *w = wal_of(f);
     return w->real->pMethods->xFileControl(w->real, op, arg);
 }
 
 static int wal_sector(sqlite3_file *f)
 {
-    struct wal *w = wal_of(f);
+    struct db_wal *w = wal_of(f);
     return w->real->pMethods->xSectorSize(w->real);
 }
 
 static int wal_device(sqlite3_file *f)
 {
-    struct wal *w = wal_of(f);
+    struct db_wal *w = wal_of(f);
     return w->real->pMethods->xDeviceCharacteristics(w->real);
 }
 
 static int wal_close(sqlite3_file *f)
 {
-    struct wal *w = wal_of(f);
+    struct db_wal *w = wal_of(f);
     int rc = flush(w), closed = w->real->pMethods->xClose(w->real);
+    close(w->fd);
     free(w->bytes);
     w->bytes = NULL;
     return rc != SQLITE_OK ? rc : closed;
@@ -141,13 +162,18 @@ static const sqlite3_io_methods wal_methods = {
 static int vfs_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, int *ret_flags)
 {
     sqlite3_vfs *below = v->pAppData;
-    struct wal *w = wal_of(f);
+    struct db_wal *w = wal_of(f);
     if (!(flags & SQLITE_OPEN_WAL)) /* the file is the one below, in the same memory */
         return below->xOpen(below, name, f, flags, ret_flags);
-    *w = (struct wal){.real = (sqlite3_file *)(w + 1)};
+    *w = (struct db_wal){.real = (sqlite3_file *)(w + 1)};
     int rc = below->xOpen(below, name, w->real, flags, ret_flags);
     if (rc != SQLITE_OK)
         return rc;
+    w->fd = open(name, O_RDWR | O_CLOEXEC);
+    if (w->fd < 0) {
+        w->real->pMethods->xClose(w->real);
+        return SQLITE_CANTOPEN;
+    }
     w->bytes = sl_alloc(GATHER_MAX);
     w->base.pMethods = &wal_methods;
     return SQLITE_OK;
@@ -162,7 +188,7 @@ static void register_once(void)
     vfs.pNext = NULL;
     vfs.zName = DB_WAL_VFS;
     vfs.pAppData = below;
-    vfs.szOsFile = (int)sizeof(struct wal) + below->szOsFile;
+    vfs.szOsFile = (int)sizeof(struct db_wal) + below->szOsFile;
     vfs.xOpen = vfs_open;
     SL_ASSERT(sqlite3_vfs_register(&vfs, 0) == SQLITE_OK);
 }
@@ -171,4 +197,29 @@ void db_wal_register(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_once);
+}
+
+struct db_wal *db_wal_of(sqlite3 *h)
+{
+    sqlite3_file *f = NULL;
+    int rc = sqlite3_file_control(h, "main", SQLITE_FCNTL_JOURNAL_POINTER, &f);
+    SL_ASSERT(rc == SQLITE_OK && f && f->pMethods == &wal_methods);
+    return wal_of(f);
+}
+
+void db_wal_defer(struct db_wal *w, bool on)
+{
+    w->defer = on;
+}
+
+int db_wal_sync(struct db_wal *w)
+{
+    atomic_fetch_add(&w->syncs, 1);
+    return fdatasync(w->fd);
+}
+
+void db_wal_stats(struct db_wal *w, int64_t *ret_bytes, int64_t *ret_syncs)
+{
+    *ret_bytes = atomic_load(&w->written);
+    *ret_syncs = atomic_load(&w->syncs);
 }

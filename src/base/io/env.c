@@ -3,6 +3,7 @@
 #include "base/core/err.h"
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -34,7 +35,7 @@ static int64_t real_mono(struct env *e)
     return clock_us(CLOCK_BOOTTIME);
 }
 
-static void real_random(struct env *e, void *out, size_t n)
+static void from_kernel(void *out, size_t n)
 {
     unsigned char *p = out;
     while (n) {
@@ -43,6 +44,41 @@ static void real_random(struct env *e, void *out, size_t n)
         if (r > 0)
             p += r, n -= (size_t)r;
     }
+}
+
+/* Ids take ten bytes at a time; a thread fetches many at once. What was given out is wiped, and a
+ * child process starts with an empty pool. */
+static _Thread_local struct {
+    unsigned char bytes[640];
+    size_t left;
+} pool;
+
+static void pool_empty(void)
+{
+    pool.left = 0;
+}
+
+static void pool_once(void)
+{
+    SL_ASSERT(pthread_atfork(NULL, NULL, pool_empty) == 0);
+}
+
+static void real_random(struct env *e, void *out, size_t n)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (n > sizeof pool.bytes / 4) {
+        from_kernel(out, n);
+        return;
+    }
+    if (pool.left < n) {
+        pthread_once(&once, pool_once);
+        from_kernel(pool.bytes, sizeof pool.bytes);
+        pool.left = sizeof pool.bytes;
+    }
+    unsigned char *p = pool.bytes + pool.left - n;
+    memcpy(out, p, n);
+    memset(p, 0, n);
+    pool.left -= n;
 }
 
 struct env *env_real(void)

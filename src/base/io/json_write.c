@@ -11,8 +11,8 @@ static void put_string(struct sl_buf *b, const char *s, size_t n)
     while (i < n) {
         unsigned char c = (unsigned char)s[i];
         size_t len = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-        bool plain = c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && i + len <= n &&
-                     sl_utf8_ok(s + i, len, true);
+        bool plain = c >= 0x20 && c != '"' && c != '\\' && c != 0x7f &&
+                     (c < 0x80 || (i + len <= n && sl_utf8_ok(s + i, len, true)));
         if (plain) {
             i += len;
             continue;
@@ -94,7 +94,14 @@ void jw_str(struct jw *w, const char *key, const char *s)
 void jw_int(struct jw *w, const char *key, int64_t v)
 {
     lead(w, key);
-    sl_buf_printf(w->b, "%lld", (long long)v);
+    char digits[24], *p = digits + sizeof digits;
+    uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do
+        *--p = (char)('0' + left % 10);
+    while (left /= 10);
+    if (v < 0)
+        *--p = '-';
+    sl_buf_add(w->b, p, (size_t)(digits + sizeof digits - p));
 }
 
 void jw_bool(struct jw *w, const char *key, bool v)

@@ -129,7 +129,7 @@ CREATE TABLE ledger_account (
   UNIQUE (account_id, kind, currency), CHECK (account_id = '' OR balance_micro >= 0)) /* clustered */;
 -- seq counts all transactions, account_seq those of one account from 1; hash covers the account's previous hash.
 CREATE TABLE txn (
-  id TEXT PRIMARY KEY, seq BIGINT NOT NULL UNIQUE, account_id TEXT NOT NULL, account_seq BIGINT NOT NULL, kind TEXT NOT NULL,
+  seq BIGINT PRIMARY KEY, id TEXT NOT NULL UNIQUE, account_id TEXT NOT NULL, account_seq BIGINT NOT NULL, kind TEXT NOT NULL,
   ref TEXT NOT NULL, memo TEXT NOT NULL, currency TEXT NOT NULL, t_us BIGINT NOT NULL, prev_hash TEXT NOT NULL, hash TEXT NOT NULL,
   UNIQUE (account_id, account_seq));
 -- A payment that has a reference of its own is booked once.
