@@ -74,6 +74,8 @@ CLI_VERB(verify)
 const struct cmd_opt login_opts[] = {
     {"password-file", 0, CMD_TEXT, "FILE", "first line is the password; - is stdin", NULL,
      offsetof(struct login_args, password_file)},
+    {"code", 0, CMD_TEXT, "DIGITS", "of the second factor, where the account has one", NULL,
+     offsetof(struct login_args, code)},
     {"token", 0, CMD_FLAG, NULL, "store a token read from standard input instead of signing in",
      NULL, offsetof(struct login_args, token)},
     {"days", 0, CMD_INT, "N", "how long the token lives; default: the server's", NULL,
@@ -166,6 +168,8 @@ static int new_session(struct cli *c, const struct login_args *o, const char *em
     jw_str(&w, "name", host.nodename[0] ? host.nodename : "cli");
     if (o->days)
         jw_int(&w, "days", o->days);
+    if (o->code)
+        jw_str(&w, "code", o->code);
     jw_end(&w);
     struct answer a = {0};
     c->token = "";

@@ -25,7 +25,7 @@ struct signup_args {
     const char *password_file;
 };
 struct login_args {
-    const char *password_file, *trust;
+    const char *password_file, *trust, *code;
     int64_t days;
     bool token;
 };

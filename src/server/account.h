@@ -34,7 +34,7 @@ struct verify_want {
     const char *email, *code;
 };
 struct session_want {
-    const char *email, *password, *name, *scopes;
+    const char *email, *password, *name, *scopes, *code;
     int64_t days;
 };
 extern const struct jr_field signup_fields[], verify_fields[], code_fields[], session_fields[];

@@ -23,6 +23,7 @@
 #include "server/system.h"
 #include "server/tariff.h"
 #include "server/token.h"
+#include "server/totp.h"
 #include "server/volume.h"
 #include "wire/objects.h"
 
@@ -70,6 +71,15 @@ const struct route routes[] = {
      .summary = "Verify a phone or a name; brings the trial credit"},
     {"POST", "/v1/account/trial", trial_create, .role = ROLE_RENTER, .flags = ROUTE_IDEMPOTENT,
      .response = &wire_trial_grant, .summary = "Take the trial credit, once"},
+    {"GET", "/v1/account/totp", totp_show, .role = ROLE_RENTER, .response = &wire_totp,
+     .summary = "Is the second factor on"},
+    {"POST", "/v1/account/totp", totp_begin, .role = ROLE_RENTER, .response = &wire_totp_secret,
+     .summary = "Begin with a second factor: a secret for an authenticator app"},
+    {"POST", "/v1/account/totp/confirm", totp_confirm, totp_prepare, ROLE_RENTER, 0,
+     BODY(totp_fields, struct totp_want), .response = &wire_totp_on,
+     .summary = "Switch the second factor on by a first code; gives recovery codes"},
+    {"POST", "/v1/account/totp/disable", totp_disable, totp_prepare, ROLE_RENTER, 0,
+     BODY(totp_fields, struct totp_want), .summary = "Switch the second factor off by a code"},
     {"GET", "/v1/accounts", account_list, .role = ROLE_OPERATOR, .flags = ROUTE_PAGED,
      .response = &wire_account, .query_doc = "email=", .summary = "All accounts"},
     {"GET", "/v1/accounts/{id}", account_show_any, .role = ROLE_OPERATOR, .response = &wire_account,

@@ -12,6 +12,8 @@ const struct jr_field console_fields[] = {
     {"email", JR_K_STR, 0, offsetof(struct console_want, login.email), 3, 254,
      .doc = "with password"},
     {"password", JR_K_STR, 0, offsetof(struct console_want, login.password), 1, 1024},
+    {"code", JR_K_STR, 0, offsetof(struct console_want, login.code), 0, 32,
+     .doc = "of the second factor"},
     {"token", JR_K_STR, 0, offsetof(struct console_want, token), 1, 128,
      .doc = "a token instead of e-mail and password"},
     {0}};

@@ -12,6 +12,7 @@
 #include "server/metric.h"
 #include "server/signup.h"
 #include "server/token.h"
+#include "server/totp.h"
 #include <pthread.h>
 #include <strings.h>
 
@@ -46,6 +47,8 @@ const struct jr_field session_fields[] = {
     {"name", JR_K_STR, 0, offsetof(struct session_want, name), 0, 63, .doc = "of the token"},
     {"scopes", JR_K_STR, 0, offsetof(struct session_want, scopes), 1, 32, .choices = token_scopes},
     {"days", JR_K_INT, 0, offsetof(struct session_want, days), 1, TOKEN_DAYS_MAX},
+    {"code", JR_K_STR, 0, offsetof(struct session_want, code), 0, 32,
+     .doc = "of the second factor, where the account has one"},
     {0}};
 
 static int check_email(const char *email, struct sl_err *err)
@@ -370,7 +373,10 @@ int session_prepare(struct req *r, struct sl_err *err)
 int session_account(struct db_c *c, struct req *r, const char **ret_id, struct sl_err *err)
 {
     const struct login *l = r->prepared;
+    const struct session_want *w = r->body;
     *ret_id = l->account_id;
+    if (totp_check(c, r->s, l->account_id, w->code, err) < 0)
+        return -1;
     return delay_forget(c, &login_email, l->norm, err) < 0
                ? -1
                : delay_forgive(c, &login_addr, r->address ? r->address : "", err);

@@ -101,6 +101,21 @@ FIELDS(session) = {{"token", WIRE_STR, 0, NULL, "shown once; send it as Authoriz
                    {0}};
 OBJECT(session, "Session", "A token and whose it is");
 
+FIELDS(totp) = {{"enabled", WIRE_BOOL, 0, NULL, "signing in with a password wants a code"},
+                {"recovery_left", WIRE_INT, 0, NULL, "recovery codes that were not used"},
+                {0}};
+OBJECT(totp, "Totp", "The second factor of an account");
+
+FIELDS(totp_secret) = {{"secret", WIRE_STR, 0, NULL, "base32; shown once"},
+                       {"uri", WIRE_STR, 0, NULL, "otpauth: for authenticator apps"},
+                       {0}};
+OBJECT(totp_secret, "TotpSecret", "What an authenticator app is given");
+
+FIELDS(totp_on) = {{"enabled", WIRE_BOOL, 0, NULL, "true"},
+                   {"recovery", WIRE_STRS, 0, NULL, "each works once; shown once"},
+                   {0}};
+OBJECT(totp_on, "TotpOn", "The second factor was switched on");
+
 FIELDS(fx) = {{"base", WIRE_STR, 0, NULL, "1 of this"},
               {"quote", WIRE_STR, 0, NULL, "is so much of that"},
               {"rate", WIRE_MONEY, 0, NULL, ""},
@@ -421,45 +436,13 @@ OBJECT(check, "Check", "One check of the audit");
 FIELDS(audit) = {{"ok", WIRE_BOOL, 0, NULL, ""}, {"checks", WIRE_LIST, 0, &wire_check, ""}, {0}};
 OBJECT(audit, "Audit", "Everything recomputed");
 
-const struct wire_object *const wire_objects[] = {&wire_problem,
-                                                  &wire_health,
-                                                  &wire_openapi,
-                                                  &wire_stock,
-                                                  &wire_price,
-                                                  &wire_model,
-                                                  &wire_quota,
-                                                  &wire_account,
-                                                  &wire_session,
-                                                  &wire_fx,
-                                                  &wire_console,
-                                                  &wire_token,
-                                                  &wire_key,
-                                                  &wire_accepted,
-                                                  &wire_trial,
-                                                  &wire_identity,
-                                                  &wire_wallet,
-                                                  &wire_trial_grant,
-                                                  &wire_entry,
-                                                  &wire_txn,
-                                                  &wire_statement,
-                                                  &wire_quote,
-                                                  &wire_lease_ssh,
-                                                  &wire_lease_step,
-                                                  &wire_autostop,
-                                                  &wire_offer,
-                                                  &wire_stop_preview,
-                                                  &wire_tariff,
-                                                  &wire_lease,
-                                                  &wire_logs,
-                                                  &wire_volume,
-                                                  &wire_image_progress,
-                                                  &wire_image,
-                                                  &wire_node,
-                                                  &wire_certificate,
-                                                  &wire_operation,
-                                                  &wire_event,
-                                                  &wire_public_key,
-                                                  &wire_report,
-                                                  &wire_check,
-                                                  &wire_audit,
-                                                  NULL};
+const struct wire_object *const wire_objects[] = {
+    &wire_problem,     &wire_health,     &wire_openapi,     &wire_stock,     &wire_price,
+    &wire_model,       &wire_quota,      &wire_account,     &wire_session,   &wire_fx,
+    &wire_console,     &wire_totp,       &wire_totp_secret, &wire_totp_on,   &wire_token,
+    &wire_key,         &wire_accepted,   &wire_trial,       &wire_identity,  &wire_wallet,
+    &wire_trial_grant, &wire_entry,      &wire_txn,         &wire_statement, &wire_quote,
+    &wire_lease_ssh,   &wire_lease_step, &wire_autostop,    &wire_offer,     &wire_stop_preview,
+    &wire_tariff,      &wire_lease,      &wire_logs,        &wire_volume,    &wire_image_progress,
+    &wire_image,       &wire_node,       &wire_certificate, &wire_operation, &wire_event,
+    &wire_public_key,  &wire_report,     &wire_check,       &wire_audit,     NULL};

@@ -12,7 +12,7 @@
 extern const struct wire_object wire_problem, wire_health, wire_openapi;
 extern const struct wire_object wire_price, wire_stock, wire_model;
 extern const struct wire_object wire_account, wire_quota, wire_session, wire_fx, wire_console,
-    wire_token, wire_key;
+    wire_totp, wire_totp_secret, wire_totp_on, wire_token, wire_key;
 extern const struct wire_object wire_trial, wire_identity, wire_trial_grant;
 extern const struct wire_object wire_accepted;
 extern const struct wire_object wire_wallet, wire_txn, wire_entry, wire_statement;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drives Chromium through the console; test_browser.py starts it. Prints one JSON line a finding: {ok, name, detail}.
+import { createHmac } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 
@@ -198,6 +199,38 @@ async function sweep(view, lease) {
   await context.close();
 }
 
+/* RFC 6238 by node's own crypto: an authenticator app. */
+function totp(secret, shift = 0) {
+  let bits = '';
+  for (const c of secret) bits += 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0');
+  const raw = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)));
+  const step = Buffer.alloc(8);
+  step.writeBigInt64BE(BigInt(Math.floor(Date.now() / 30000) + shift));
+  const mac = createHmac('sha1', raw).update(step).digest();
+  return String((mac.readUInt32BE(mac[19] & 15) & 0x7fffffff) % 1000000).padStart(6, '0');
+}
+
+/* Switched on on its own page; from then on the sign-in page asks for the code. */
+async function secondFactor(page) {
+  await go(page, '/access');
+  await page.getByRole('button', { name: '开始设置' }).click();
+  const secret = (await page.getByLabel('密钥', { exact: true }).innerText()).trim();
+  await page.getByLabel('应用验证码').fill(totp(secret));
+  await page.getByRole('button', { name: '开启' }).click();
+  const codes = (await page.getByLabel('恢复码', { exact: true }).innerText()).trim().split('\n');
+  tell(codes.length === 10, 'the second factor is switched on, and ten recovery codes are shown', codes.join());
+  await page.screenshot({ path: `${screens}/second-factor.png`, fullPage: true });
+  await page.locator('main').getByRole('button', { name: '退出' }).click();
+  await page.getByRole('link', { name: '登录' }).first().click();
+  await page.getByLabel('邮箱').fill('ren@example.com');
+  await page.getByLabel('密码').fill(PASSWORD);
+  await page.locator('main').getByRole('button', { name: '登录', exact: true }).click();
+  await page.getByLabel('应用验证码').fill(codes[0]);
+  await page.locator('main').getByRole('button', { name: '登录', exact: true }).click();
+  await page.waitForURL('**/console/instances');
+  tell(true, 'signing in asks for the code when the account has a second factor');
+}
+
 /* A cut connection, a session revoked elsewhere, the keyboard. */
 async function trouble(context, page, leaseId) {
   await go(page, '/instances/' + leaseId);
@@ -259,6 +292,7 @@ try {
     })(),
   ]);
   await trouble(context, page, lease);
+  await secondFactor(page);
   tell(!wrong.length, 'no page had an error, and the content security policy was never broken', [...new Set(wrong)].join('\n'));
 } catch (e) {
   tell(false, 'the browser came to the end of the story', e.stack);

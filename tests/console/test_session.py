@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The console's files and sessions as a browser's socket sees them, without a browser."""
+import base64
 import gzip
+import hmac
 import http.client
 import json
 import os
@@ -9,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from starlease import Client, Server  # noqa: E402
@@ -117,6 +120,52 @@ def events(s):
     t.equal(ann.get("/v1/events?lease=lea_00000000000000000000000000")[1]["items"], [], "events of an instance that is not yours are none")
 
 
+def totp_now(secret, shift=0):
+    """RFC 6238 by Python's own hmac: an authenticator app."""
+    key, step = base64.b32decode(secret), int(time.time()) // 30 + shift
+    mac = hmac.new(key, step.to_bytes(8, "big"), "sha1").digest()
+    at = mac[19] & 15
+    return "%06d" % ((int.from_bytes(mac[at:at + 4], "big") & 0x7FFFFFFF) % 1000000)
+
+
+def second_factor(s):
+    ann = s.renter("tot@example.com")
+    who = {"email": "tot@example.com", "password": PASSWORD}
+    c = Client(s.port)
+    t.equal(ann.post("/v1/account/totp/confirm", {"code": "000000"})[0], 409, "nothing can be confirmed that was not begun")
+    begun = ann.must("POST", "/v1/account/totp")
+    t.ok(re.fullmatch(r"[A-Z2-7]{32}", begun["secret"]) and begun["secret"] in begun["uri"], "a secret is given in the form that apps read")
+    t.equal(c.post("/v1/sessions", who)[0], 201, "until it is confirmed nothing changes")
+    right = {totp_now(begun["secret"], i) for i in (-1, 0, 1, 2)}
+    bad = next(x for x in ("000000", "111111", "222222", "333333", "444444") if x not in right)
+    t.equal(ann.post("/v1/account/totp/confirm", {"code": bad})[0], 400, "a wrong code does not switch it on")
+    first = totp_now(begun["secret"])
+    on = ann.must("POST", "/v1/account/totp/confirm", {"code": first})
+    t.ok(on["enabled"] and len(set(on["recovery"])) == 10, "a right one does, and gives ten recovery codes", on)
+    t.equal(ann.post("/v1/account/totp")[0], 409, "a second secret cannot be laid over the first")
+    missing = [c.post(p, who) for p in ("/v1/sessions", "/v1/console")]
+    t.equal([(x[0], x[1].get("field")) for x in missing], [(401, "code")] * 2, "signing in without a code is refused, and the field is named")
+    t.ok("token" in c.post("/v1/sessions", dict(who, code=on["recovery"][0]))[1], "a recovery code signs in")  # and forgets the failures: five are free
+    t.equal([c.post("/v1/sessions", dict(who, code=x))[0] for x in (on["recovery"][0], first, bad)], [401] * 3, "a recovery code that was used, a code that was used, and a wrong one are refused")
+    status, _ = c.post("/v1/console", dict(who, code=totp_now(begun["secret"], 1)))
+    t.equal(status, 201, "the next code signs a browser in")
+    t.equal(c.post("/v1/sessions", dict(who, password="not the password", code=on["recovery"][1]))[0], 401, "a code does not replace the password")
+    t.equal(ann.must("GET", "/v1/account/totp"), {"enabled": True, "recovery_left": 9}, "what is left is told")
+    t.equal([ann.post("/v1/account/totp/disable", {"code": bad})[0] for _ in range(8)][-1], 429, "guessing is slowed down")
+    for email in ("eve2@example.com",):
+        eve = s.renter(email)
+        t.equal((eve.must("GET", "/v1/account/totp")["enabled"], eve.post("/v1/account/totp/disable", {"code": on["recovery"][1]})[0]), (False, 409), "another account is not touched")
+    fred = s.renter("fred@example.com")
+    secret = fred.must("POST", "/v1/account/totp")["secret"]
+    codes = fred.must("POST", "/v1/account/totp/confirm", {"code": totp_now(secret)})["recovery"]
+    fred.must("POST", "/v1/account/totp/disable", {"code": codes[3]})
+    t.equal(c.post("/v1/sessions", {"email": "fred@example.com", "password": PASSWORD})[0], 201, "switched off, the password is enough again")
+    s.stop()
+    t.ok(not any(x.encode() in open(os.path.join(d, n), "rb").read() for x in codes + on["recovery"] for d, _, fs in os.walk(s.dir + "/data") for n in fs),
+         "recovery codes are not in the store")
+    s.start()
+
+
 def words():
     en, zh = (json.load(open(f"{WEB}/src/i18n/{n}.json", encoding="utf-8")) for n in ("en", "zh-CN"))
     t.equal(sorted(set(en) ^ set(zh)), [], "both languages have the same texts")
@@ -169,4 +218,5 @@ with Server() as server:
     files(server)
     sessions(server)
     events(server)
+    second_factor(server)
 t.done()

@@ -6,8 +6,8 @@ import { duration, micro, money } from '../format';
 import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { query, setQuery } from '../router';
-import type { Event, Key, Token, Transaction, Wallet as WalletData } from '../types';
-import { Actor, ask, Card, Cli, Code, Copy, Field, Form, Page, say, Table, Time, With } from '../ui';
+import type { Event, Key, Token, Totp, TotpOn, TotpSecret, Transaction, Wallet as WalletData } from '../types';
+import { Actor, ask, Card, Cli, Code, Copy, Field, Form, Page, say, State, Table, Time, With } from '../ui';
 import { signOut } from './public';
 
 const again = () => void beat.value++;
@@ -123,6 +123,7 @@ export function Access() {
   return (
     <Page title={t('access.title')}>
       <Keys />
+      <SecondFactor />
       <Tokens />
     </Page>
   );
@@ -185,6 +186,64 @@ function Keys() {
           )}
         </Form>
       </details>
+    </Card>
+  );
+}
+
+function SecondFactor() {
+  const state = useData<Totp>('/v1/account/totp');
+  const [begun, setBegun] = useState<TotpSecret | null>(null);
+  const [recovery, setRecovery] = useState<string[]>([]);
+  const [code, setCode] = useState('');
+  const send = async (path: string) => {
+    const on = await post<TotpOn | null>(path, { code: code.replace(/\s/g, '') });
+    setCode('');
+    setBegun(null);
+    setRecovery(on?.recovery || []);
+    state.reload();
+  };
+  return (
+    <Card title={t('totp.title')}>
+      {recovery.length > 0 && (
+        <div class="made" role="status">
+          <p>{t('totp.recovery')}</p>
+          <Code text={recovery.join('\n')} label={t('totp.recovery_codes')} />
+        </div>
+      )}
+      <With of={state}>
+        {(x) =>
+          x.enabled ? (
+            <>
+              <p><State name="active" /> {t('totp.on', { n: x.recovery_left })}</p>
+              <details class="add">
+                <summary>{t('totp.off_do')}</summary>
+                <Form label={t('totp.off_do')} submit={() => send('/v1/account/totp/disable')}>
+                  {(f) => <Field name="code" label={t('totp.code')} value={code} set={setCode} failure={f} hint={t('totp.code_hint')} inputMode="numeric" autoComplete="one-time-code" />}
+                </Form>
+                <Cli method="POST" path="/v1/account/totp/disable" body={{ code: '000000' }} />
+              </details>
+            </>
+          ) : begun ? (
+            <>
+              <p>{t('totp.scan')}</p>
+              <Code text={begun.secret} label={t('totp.secret')} />
+              <p><a href={begun.uri}>{t('totp.open')}</a></p>
+              <Form label={t('totp.confirm')} submit={() => send('/v1/account/totp/confirm')}>
+                {(f) => <Field name="code" label={t('totp.code')} value={code} set={setCode} failure={f} inputMode="numeric" autoComplete="one-time-code" />}
+              </Form>
+              <Cli method="POST" path="/v1/account/totp/confirm" body={{ code: '000000' }} />
+            </>
+          ) : (
+            <>
+              <p>{t('totp.lead')}</p>
+              <Form label={t('totp.begin')} submit={async () => setBegun(await post<TotpSecret>('/v1/account/totp'))}>
+                {() => null}
+              </Form>
+              <Cli method="POST" path="/v1/account/totp" />
+            </>
+          )
+        }
+      </With>
     </Card>
   );
 }

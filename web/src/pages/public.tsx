@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What everybody sees: the price table with live stock, signing up, signing in.
 import { useState } from 'preact/hooks';
-import { get, me, post, who } from '../api';
+import { asFailure, get, me, post, who } from '../api';
 import { cents, micro, money } from '../format';
 import { t, word } from '../i18n';
 import { useList } from '../live';
@@ -160,6 +160,8 @@ export function SignIn() {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const [token, setToken] = useState('');
+  const [code, setCode] = useState('');
+  const [second, setSecond] = useState(false);
   const how = query('with');
   return (
     <Page title={t('signin.title')}>
@@ -167,7 +169,15 @@ export function SignIn() {
         <Form
           label={t('signin.title')}
           submit={async () => {
-            me.value = await post<Console>('/v1/console', how === 'token' ? { token: token.trim() } : { email, password });
+            try {
+              me.value = await post<Console>('/v1/console', how === 'token' ? { token: token.trim() } : { email, password, ...(second ? { code: code.trim() } : {}) });
+            } catch (e) {
+              if (!second && asFailure(e).problem.field === 'code') {
+                setSecond(true);
+                return;
+              }
+              throw e;
+            }
             const next = query('next');
             go(next.startsWith('/') && !next.startsWith('//') ? next : me.value.account?.role === 'operator' ? '/fleet' : '/instances');
           }}
@@ -179,6 +189,7 @@ export function SignIn() {
               <>
                 <Field name="email" label={t('email')} type="email" value={email} set={setEmail} failure={f} autoComplete="email" required />
                 <Field name="password" label={t('password')} type="password" value={password} set={setPassword} failure={f} autoComplete="current-password" required />
+                {second && <Field name="code" label={t('totp.code')} value={code} set={setCode} failure={f} hint={t('totp.code_hint')} inputMode="numeric" autoComplete="one-time-code" required />}
               </>
             )
           }
