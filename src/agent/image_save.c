@@ -151,7 +151,7 @@ static int make_all(void *arg, struct sl_err *err)
                           "the instance never ran; there is nothing to save");
     agent_path(upper, "%s/u", at[3]);
     agent_path(work, "%s/w", at[3]);
-    if (mount("starlease", at[3], "tmpfs", MS_NODEV | MS_NOSUID, "size=256m") < 0 ||
+    if (mount("starlease", at[3], "tmpfs", MS_NODEV | MS_NOSUID, "size=256m,nr_inodes=65536") < 0 ||
         mkdir(upper, 0755) < 0 || mkdir(work, 0755) < 0)
         return sl_fail_errno(err, errno, "mount a tmpfs on %s", at[3]);
     SL_AUTO_FREE char *options =

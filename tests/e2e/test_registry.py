@@ -215,6 +215,19 @@ def credentials_stay():
         t.ok(own and all(h.get("Authorization", "").startswith("Bearer ") for h in own), "the registry itself sees the token, never the password")
 
 
+def no_plain_http():
+    """A registry that is not this machine's loopback is never spoken to without TLS, whoever names it."""
+    host = a.subnet.replace(".0.0/16", ".0.1")  # the bridge's address: ours, but no loopback
+    with Registry(lay.root, host=host) as far, Registry(lay.root) as r:
+        refused("a registry elsewhere without TLS is refused", f"docker://{host}:{far.port}/team/tool@{digest}", "", "unavailable",
+                username="ann", password=SECRET)
+        r.instead["blobs/" + lay_blobs[-1]["digest"]] = lambda h: Registry.send(h, 307, Location=f"http://{host}:{far.port}/x")
+        refused("a redirect to it is refused", r.reference(digest), "without TLS", "forbidden")
+        r.instead = {f"manifests/{digest}": lambda h: Registry.send(h, 401, WWW_Authenticate=f'Bearer realm="http://{host}:{far.port}/token"')}
+        refused("a token service on it is refused", r.reference(digest), "token service", "forbidden", username="ann", password=SECRET)
+        t.equal(far.seen, [], "and it has heard nothing")
+
+
 def real_registry():
     """Debian's docker-registry with a password file; buildah pushes, the agent pulls."""
     if not shutil.which("docker-registry") or not shutil.which("buildah"):
@@ -255,6 +268,6 @@ with Agent() as a:
     with open(f"{lay.root}/blobs/sha256/{digest[7:]}") as f:
         m = json.load(f)
     lay_blobs = [m["config"], *m["layers"]]
-    for part in (pulls, tags_and_indexes, broken_off, killed, liars, credentials_stay, real_registry):
+    for part in (pulls, tags_and_indexes, broken_off, killed, liars, credentials_stay, no_plain_http, real_registry):
         t.run(part.__name__.replace("_", " "), part)
 t.done()

@@ -14,7 +14,7 @@ import urllib.parse
 
 
 class Registry:
-    def __init__(self, root, users=None, bearer=False, repo="team/tool"):
+    def __init__(self, root, users=None, bearer=False, repo="team/tool", host="127.0.0.1"):
         self.root, self.users, self.bearer, self.repo = root, users or {}, bearer, repo
         self.tags = {}
         self.seen = []         # (path, headers) of every request
@@ -38,7 +38,7 @@ class Registry:
             def handle_error(self, request, client):
                 pass
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server((host, 0), Handler)
         self.port = self.server.server_address[1]
         self.token_count = 0
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
