@@ -358,6 +358,7 @@ First reproducible metric: dominant_eigenvalue $VALUE
 The server is running at $URL (logs and data in $DATA).
   as the renter:    export STARLEASE_CONFIG=$DATA/client/config
   as the operator:  export STARLEASE_CONFIG=$DATA/operator/config
+  in a browser:     $URL/console/
   stop it:          make demo-stop
 END
 }

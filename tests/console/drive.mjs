@@ -254,10 +254,18 @@ async function trouble(context, page, leaseId) {
   const box = page.getByRole('dialog');
   tell(await box.getByRole('button', { name: '释放并删除数据' }).isDisabled(), 'data are only deleted after the name was typed');
   await page.screenshot({ path: `${screens}/release.png` });
+  const other = await context.newPage();
+  watch(other, 'second tab');
+  await go(other, '/instances/' + leaseId);
+  await other.locator('.page-head .state').waitFor();
   await box.getByLabel(/输入/).fill('train');
   await box.getByRole('button', { name: '释放并删除数据' }).click();
   await page.waitForURL('**/console/instances');
   tell(true, 'with the name typed the instance is released');
+  await other.locator('.page-head').getByText('已释放').waitFor();
+  await other.getByText('该实例已结束').waitFor();
+  tell(true, 'a page of it that was open elsewhere tells that it is over');
+  await other.close();
 
   await page.evaluate(async () => {
     const who = await (await fetch('/v1/console')).json();

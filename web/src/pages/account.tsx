@@ -2,7 +2,7 @@
 // Money and access: wallet, ledger and statements; SSH keys, tokens, browser sessions; what happened.
 import { useEffect, useState } from 'preact/hooks';
 import { call, del, get, me, post } from '../api';
-import { duration, micro, money } from '../format';
+import { duration, micro, money, when } from '../format';
 import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { query, setQuery } from '../router';
@@ -21,7 +21,7 @@ export function Wallet() {
         {(w) => (
           <>
             <div class="figures">
-              <Figure name={t('wallet.available')} value={money(w.available, w.currency)} note={w.balance_lasts_s === null ? t('wallet.idle') : t('wallet.lasts', { time: duration(w.balance_lasts_s) })} />
+              <Figure name={t('wallet.available')} value={money(w.available, w.currency)} note={w.balance_lasts_s === null ? t('wallet.idle') : t('wallet.lasts', { time: duration(w.balance_lasts_s), date: when(new Date(Date.now() + w.balance_lasts_s * 1000).toISOString()) })} />
               <Figure name={t('wallet.cash')} value={money(w.cash, w.currency)} />
               <Figure name={t('wallet.credit')} value={money(w.credit, w.currency)} note={t('wallet.credit_note')} />
               <Figure name={t('wallet.held')} value={money(w.held, w.currency)} note={t('wallet.held_note')} />

@@ -6,7 +6,7 @@ import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { go, query, setQuery } from '../router';
 import type { Event, Lease, Logs, Operation, StopPreview, Volume } from '../types';
-import { ask, Card, Cli, Code, Emulated, Facts, Field, Money, Oops, Page, say, Actor, State, Table, Time, With } from '../ui';
+import { ask, Card, Cli, Code, Emulated, Facts, Field, Form, Money, Oops, Page, say, Actor, State, Table, Time, With } from '../ui';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 const OVER = ['released', 'failed'];
@@ -184,6 +184,7 @@ function Detail({ l }: { l: Lease }) {
         <Operations of={l.id} />
       </Card>
       {l.state === 'running' && <Use l={l} />}
+      {l.state === 'stopped' && <SaveImage l={l} />}
       <div>
         <Timers l={l} />
         <Disks of={l.id} />
@@ -208,6 +209,28 @@ function Detail({ l }: { l: Lease }) {
         <Cli cli={`starlease show ${quoted(label(l))}`} method="GET" path={`/v1/leases/${l.id}`} />
       </Card>
     </div>
+  );
+}
+
+/* The disk as it is, as an image of one's own. */
+function SaveImage({ l }: { l: Lease }) {
+  const [name, setName] = useState('');
+  return (
+    <Card title={t('save.title')}>
+      <p>{t('save.lead')}</p>
+      <Form
+        label={t('save.do')}
+        submit={async () => {
+          await post(`/v1/leases/${l.id}/images`, { name });
+          setName('');
+          say(t('save.done'));
+          again();
+        }}
+      >
+        {(f) => <Field name="name" label={t('name')} value={name} set={setName} failure={f} hint={t('save.name')} maxLength={63} spellcheck={false} />}
+      </Form>
+      <Cli cli={`starlease image save ${quoted(label(l))} ${name || 'NAME'}`} method="POST" path={`/v1/leases/${l.id}/images`} body={{ name: name || 'NAME' }} />
+    </Card>
   );
 }
 

@@ -6,7 +6,7 @@ import { micro, money } from '../format';
 import { type Key, t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { query, setQuery } from '../router';
-import type { Account, Audit, Certificate, Node, Operation, Price } from '../types';
+import type { Account, Audit, Certificate, Node, Operation, Price, Tariff } from '../types';
 import { ask, Card, Cli, Emulated, Facts, Field, Form, Page, say, State, Table, Time, With } from '../ui';
 
 const again = () => void beat.value++;
@@ -196,7 +196,55 @@ export function PriceEditor() {
           )}
         </Form>
       </Card>
+      <TariffEditor />
     </Page>
+  );
+}
+
+function TariffEditor() {
+  const tariffs = useList<Tariff>('/v1/tariffs');
+  const [kind, setKind] = useState('disk');
+  const [price, setPrice] = useState('');
+  const [currency, setCurrency] = useState('CNY');
+  const body = { kind, price, currency };
+  return (
+    <Card title={t('tariffs.title')}>
+      <With of={tariffs}>
+        {(rows) => (
+          <Table<Tariff>
+            label={t('tariffs.title')}
+            rows={rows}
+            id={(x) => x.kind}
+            columns={[
+              { head: t('tariffs.title'), cell: (x) => word('tariff', x.kind) },
+              { head: t('price'), num: true, cell: (x) => (micro(x.price) ? money(x.price, x.currency) : t('free')) },
+              { head: t('tariffs.unit'), cell: (x) => word('unit', x.unit) },
+              { head: t('prices.since'), cell: (x) => <Time at={x.effective} /> },
+            ]}
+          />
+        )}
+      </With>
+      <Form
+        class="row"
+        label={t('pricing.do')}
+        submit={async () => {
+          await post('/v1/tariffs', body);
+          setPrice('');
+          say(t('pricing.done'));
+          again();
+          tariffs.reload();
+        }}
+      >
+        {(f) => (
+          <>
+            <Field name="kind" label={t('tariffs.title')} value={kind} set={setKind} failure={f} options={[['disk', t('tariff.disk')], ['cpu', t('tariff.cpu')]]} />
+            <Field name="price" label={kind === 'disk' ? t('unit.gb_month') : t('unit.instance_hour')} value={price} set={setPrice} failure={f} inputMode="decimal" />
+            <Field name="currency" label={t('currency')} value={currency} set={setCurrency} failure={f} maxLength={3} />
+          </>
+        )}
+      </Form>
+      <Cli cli={`starlease tariff set ${kind} ${price || 'PRICE'}`} method="POST" path="/v1/tariffs" body={body} />
+    </Card>
   );
 }
 

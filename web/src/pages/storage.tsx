@@ -54,7 +54,11 @@ export function Volumes() {
 export function Images() {
   const images = useList<Image>('/v1/images');
   const [name, setName] = useState('');
-  const [path, setPath] = useState('');
+  const [source, setSource] = useState('');
+  const [username, setUsername] = useState('');
+  const [password, setPassword] = useState('');
+  const own = (i: Image) => !!i.account && i.account === me.value?.account?.id;
+  const body = { name, ...(source.startsWith('docker://') ? { reference: source } : source ? { path: source } : {}), ...(username ? { username, password } : {}) };
   return (
     <Page title={t('images.title')} lead={t('images.lead')}>
       <With of={images}>
@@ -62,11 +66,11 @@ export function Images() {
           <Table<Image>
             label={t('images.title')}
             rows={rows.filter((i) => i.state !== 'deleted')}
-            id={(i) => i.id}
+            id={(i) => i.name + (i.account || '')}
             empty={t('images.empty')}
             columns={[
               { head: t('name'), cell: (i) => <strong>{i.name}</strong> },
-              { head: t('state'), cell: (i) => <><State name={i.state} />{i.reason && <div class="note" lang="en">{i.reason}</div>}</> },
+              { head: t('state'), cell: (i) => <><State name={i.state} />{i.progress && <div class="dim num">{i.progress.step} {i.progress.total ? Math.round((100 * i.progress.bytes) / i.progress.total) + ' %' : bytes(i.progress.bytes)}</div>}{i.reason && <div class="note" lang="en">{i.reason}</div>}</> },
               { head: t('images.holds'), cell: (i) => <>{i.rocm && <div>ROCm {i.rocm}</div>}{i.frameworks || (i.rocm ? '' : <span class="dim">—</span>)}{i.warnings.map((w) => <div class="note" lang="en">▲ {w}</div>)}</> },
               { head: t('images.whose'), cell: (i) => (i.account ? (i.account === me.value?.account?.id ? t('images.mine') : <code>{'…' + i.account.slice(-8)}</code>) : t('images.house')) },
               { head: t('size'), num: true, cell: (i) => bytes(i.size_bytes) },
@@ -77,7 +81,8 @@ export function Images() {
                 cell: (i) => (
                   <>
                     {i.state === 'available' && <a class="button" href={`/console/create?image=${encodeURIComponent(i.name)}`}>{t('rent')}<span class="sr"> {i.name}</span></a>}{' '}
-                    {isOperator() && i.state !== 'importing' && (
+                    {isOperator() && i.import_with && <button onClick={() => post('/v1/images', { name: i.name }).then(again, (e) => say(String(e.message)))}>{t('images.import')}<span class="sr"> {i.name}</span></button>}{' '}
+                    {(isOperator() || own(i)) && i.id && i.state !== 'importing' && !i.import_with && (
                       <button
                         class="danger"
                         onClick={() =>
@@ -103,9 +108,11 @@ export function Images() {
             class="row"
             label={t('images.import')}
             submit={async () => {
-              await post('/v1/images', { name, path });
+              await post('/v1/images', body);
               setName('');
-              setPath('');
+              setSource('');
+              setUsername('');
+              setPassword('');
               say(t('images.started'));
               again();
             }}
@@ -113,12 +120,14 @@ export function Images() {
             {(f) => (
               <>
                 <Field name="name" label={t('name')} value={name} set={setName} failure={f} />
-                <Field name="path" label={t('images.path')} value={path} set={setPath} failure={f} hint={t('images.path_hint')} />
+                <Field name="path" label={t('images.path')} value={source} set={setSource} failure={f} hint={t('images.path_hint')} spellcheck={false} />
+                <Field name="username" label={t('images.user')} value={username} set={setUsername} failure={f} hint={t('images.user_hint')} />
+                <Field name="password" label={t('password')} type="password" value={password} set={setPassword} failure={f} autoComplete="new-password" />
               </>
             )}
           </Form>
           <Oops failure={images.failure} />
-          <Cli cli={`starlease image import ${name || 'NAME'} ${path || '/path/rootfs.tar'}`} method="POST" path="/v1/images" body={{ name: name || 'NAME', path: path || '/path/rootfs.tar' }} />
+          <Cli cli={`starlease image import ${name || 'NAME'} ${source}`.trim()} method="POST" path="/v1/images" body={{ ...body, ...(username ? { password: '...' } : {}) }} />
         </Card>
       )}
     </Page>
