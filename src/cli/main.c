@@ -4,6 +4,7 @@
  * command line: help, man page and completion are printed from it.
  */
 #include "cli/verbs.h"
+#include "cli/bench.h"
 #include "base/io/crypto.h"
 
 static const char *const outputs[] = {"json", "table", NULL};
@@ -128,6 +129,23 @@ static const struct cmd_verb verbs[] = {
      NO_OPTS, bill_csv_main, 1, 1,
      .details = "Amounts are whole micro-units: charge_micro is R(rate_micro x to_s / per_s) - "
                 "R(rate_micro x from_s / per_s), R rounding half up. Nothing is checked."},
+    {"bench run", "SUITE [COMMAND...]", "run a benchmark and write its record",
+     OPTS(bench_run_opts, struct bench_run_args), bench_run_main, 1, ANY, .stop_at_arg = true,
+     .details =
+         "SUITE is resnet50, gemm, memcpy or allreduce (PyTorch of the machine or image), or "
+         "kernel: "
+         "any COMMAND that prints a figure. Options stand before SUITE. With --in it runs in an "
+         "instance, seeded by the nonce that the control plane chose, and the record comes back "
+         "signed. Everything else is its numeric result, and a result that repeats itself is the "
+         "instance's first reproducible metric."},
+    {"bench verify", "FILE", "recompute a benchmark record, offline",
+     OPTS(bench_verify_opts, struct bench_verify_args), bench_verify_main, 1, 1},
+    {"bench compare", "FILE FILE", "how much slower the second is, with its interval",
+     OPTS(bench_compare_opts, struct bench_compare_args), bench_compare_main, 2, 2,
+     .details = "Called a migration loss only where the hardware is the same, or normalised by two "
+                "stated peaks. Within, worse, or undecided: more runs needed."},
+    {"bench list", "LEASE", "the records of an instance", NO_OPTS, bench_list_main, 1, 1},
+    {"bench get", "RECORD FILE", "save a signed record again", NO_OPTS, bench_get_main, 2, 2},
     {"node list", "", "GPU servers (operator)", NO_OPTS, node_list_main, 0, 0},
     {"node show", "NODE", "one GPU server with its cards (operator)", NO_OPTS, node_show_main, 1,
      1},

@@ -20,6 +20,7 @@
 #include "server/router.h"
 #include "server/session.h"
 #include "server/stop_api.h"
+#include "server/record.h"
 #include "server/system.h"
 #include "server/tariff.h"
 #include "server/token.h"
@@ -158,6 +159,13 @@ const struct route routes[] = {
      .summary = "Timers that stop and delete an instance: TTL, budget, idleness"},
     {"GET", "/v1/leases/{id}/logs", lease_logs, lease_logs_prepare, ROLE_RENTER, 0,
      .response = &wire_logs, .summary = "The tail of the instance's output"},
+    {"POST", "/v1/leases/{id}/records", record_create, record_prepare, ROLE_RENTER,
+     ROUTE_IDEMPOTENT, BODY(record_fields, struct record_want), .response = &wire_record_file,
+     .summary = "Hand in a benchmark record; it comes back signed"},
+    {"GET", "/v1/leases/{id}/records", record_list, NULL, ROLE_RENTER, ROUTE_PAGED,
+     .response = &wire_record, .summary = "The benchmark records of an instance"},
+    {"GET", "/v1/records/{id}", record_show, NULL, ROLE_RENTER, 0, .response = &wire_record_file,
+     .summary = "A signed benchmark record"},
     {"GET", "/v1/volumes", volume_list, NULL, ROLE_RENTER, ROUTE_PAGED, .response = &wire_volume,
      .summary = "List disks"},
     {"GET", "/v1/volumes/{id}", volume_show, NULL, ROLE_RENTER, 0, .response = &wire_volume,

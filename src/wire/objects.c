@@ -319,6 +319,25 @@ OBJECT(tariff, "Tariff", "A price of what is no card");
 FIELDS(logs) = {{"text", WIRE_STR, 0, NULL, ""}, {0}};
 OBJECT(logs, "Logs", "The tail of the tenant's output");
 
+FIELDS(record) = {{"id", WIRE_STR, 0, NULL, ""},
+                  {"lease", WIRE_STR, 0, NULL, ""},
+                  {"suite", WIRE_STR, 0, NULL, ""},
+                  {"unit", WIRE_STR, 0, NULL, ""},
+                  {"median", WIRE_STR, 0, NULL, "of all samples"},
+                  {"low", WIRE_STR, 0, NULL, "95 % interval"},
+                  {"high", WIRE_STR, 0, NULL, ""},
+                  {"samples", WIRE_INT, 0, NULL, ""},
+                  {"checksum", WIRE_STR, 0, NULL, "of the result; empty when repeats differ"},
+                  {"emulated", WIRE_BOOL, 0, NULL, ""},
+                  {"created", WIRE_TIME, 0, NULL, ""},
+                  {0}};
+OBJECT(record, "Record", "A benchmark record");
+
+FIELDS(record_file) = {{"id", WIRE_STR, 0, NULL, ""},
+                       {"file", WIRE_ANY, 0, NULL, "what `starlease bench verify` reads"},
+                       {0}};
+OBJECT(record_file, "RecordFile", "A benchmark record, signed");
+
 FIELDS(volume) = {
     {"id", WIRE_STR, 0, NULL, ""},
     {"name", WIRE_STR, 0, NULL, ""},
@@ -436,13 +455,50 @@ OBJECT(check, "Check", "One check of the audit");
 FIELDS(audit) = {{"ok", WIRE_BOOL, 0, NULL, ""}, {"checks", WIRE_LIST, 0, &wire_check, ""}, {0}};
 OBJECT(audit, "Audit", "Everything recomputed");
 
-const struct wire_object *const wire_objects[] = {
-    &wire_problem,     &wire_health,     &wire_openapi,     &wire_stock,     &wire_price,
-    &wire_model,       &wire_quota,      &wire_account,     &wire_session,   &wire_fx,
-    &wire_console,     &wire_totp,       &wire_totp_secret, &wire_totp_on,   &wire_token,
-    &wire_key,         &wire_accepted,   &wire_trial,       &wire_identity,  &wire_wallet,
-    &wire_trial_grant, &wire_entry,      &wire_txn,         &wire_statement, &wire_quote,
-    &wire_lease_ssh,   &wire_lease_step, &wire_autostop,    &wire_offer,     &wire_stop_preview,
-    &wire_tariff,      &wire_lease,      &wire_logs,        &wire_volume,    &wire_image_progress,
-    &wire_image,       &wire_node,       &wire_certificate, &wire_operation, &wire_event,
-    &wire_public_key,  &wire_report,     &wire_check,       &wire_audit,     NULL};
+const struct wire_object *const wire_objects[] = {&wire_problem,
+                                                  &wire_record,
+                                                  &wire_record_file,
+                                                  &wire_health,
+                                                  &wire_openapi,
+                                                  &wire_stock,
+                                                  &wire_price,
+                                                  &wire_model,
+                                                  &wire_quota,
+                                                  &wire_account,
+                                                  &wire_session,
+                                                  &wire_fx,
+                                                  &wire_console,
+                                                  &wire_totp,
+                                                  &wire_totp_secret,
+                                                  &wire_totp_on,
+                                                  &wire_token,
+                                                  &wire_key,
+                                                  &wire_accepted,
+                                                  &wire_trial,
+                                                  &wire_identity,
+                                                  &wire_wallet,
+                                                  &wire_trial_grant,
+                                                  &wire_entry,
+                                                  &wire_txn,
+                                                  &wire_statement,
+                                                  &wire_quote,
+                                                  &wire_lease_ssh,
+                                                  &wire_lease_step,
+                                                  &wire_autostop,
+                                                  &wire_offer,
+                                                  &wire_stop_preview,
+                                                  &wire_tariff,
+                                                  &wire_lease,
+                                                  &wire_logs,
+                                                  &wire_volume,
+                                                  &wire_image_progress,
+                                                  &wire_image,
+                                                  &wire_node,
+                                                  &wire_certificate,
+                                                  &wire_operation,
+                                                  &wire_event,
+                                                  &wire_public_key,
+                                                  &wire_report,
+                                                  &wire_check,
+                                                  &wire_audit,
+                                                  NULL};
