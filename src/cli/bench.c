@@ -4,7 +4,6 @@
  */
 #include "cli/bench.h"
 #include "base/io/proc.h"
-#include "cli/verbs.h"
 #include "wire/bench.h"
 #include <stdlib.h>
 

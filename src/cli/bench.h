@@ -5,7 +5,7 @@
  */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
-#include "cli/cli.h"
+#include "cli/verbs.h"
 
 struct bench_run_args {
     const char *in, *out, *identity; /* in: an instance; NULL: this machine */
@@ -14,6 +14,21 @@ struct bench_run_args {
         *seed, *timeout;
     bool no_sign;
 };
+
+struct bench_verify_args {
+    const char *key;
+};
+struct bench_compare_args {
+    const char *limit, *loss_tolerance;
+    struct cmd_list peak;
+    bool require_within;
+};
+extern const struct cmd_opt bench_run_opts[], bench_verify_opts[], bench_compare_opts[];
+VERB_MAIN(bench_run);
+VERB_MAIN(bench_verify);
+VERB_MAIN(bench_compare);
+VERB_MAIN(bench_list);
+VERB_MAIN(bench_get);
 
 extern const char bench_suite_py[]; /* bench/suite.py, by bench/embed.py */
 

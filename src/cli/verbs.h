@@ -231,22 +231,6 @@ VERB_MAIN(node_retire);
 VERB_MAIN(node_certificates);
 VERB_MAIN(audit_money);
 
-/* bench.c */
-struct bench_verify_args {
-    const char *key;
-};
-struct bench_compare_args {
-    const char *limit, *loss_tolerance;
-    struct cmd_list peak;
-    bool require_within;
-};
-extern const struct cmd_opt bench_run_opts[], bench_verify_opts[], bench_compare_opts[];
-VERB_MAIN(bench_run);
-VERB_MAIN(bench_verify);
-VERB_MAIN(bench_compare);
-VERB_MAIN(bench_list);
-VERB_MAIN(bench_get);
-
 /* api.c: any call, events */
 struct api_args {
     const char *body;

@@ -36,6 +36,13 @@ struct given {
     const char *canonical;
 };
 
+static int find_lease(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct req *r = arg;
+    struct lease l;
+    return lease_get(c, owner(r), r->path[0], r->arena, &l, err);
+}
+
 /* Reading and resampling take their time: not in the writer's transaction. */
 int record_prepare(struct req *r, struct sl_err *err)
 {
@@ -43,6 +50,8 @@ int record_prepare(struct req *r, struct sl_err *err)
     struct given *g = sl_arena_alloc(r->arena, sizeof *g);
     SL_AUTO_FREE char *text = sl_asprintf("{\"record\":%s}", want->record);
     SL_AUTO_BUF struct sl_buf canonical = SL_BUF(BENCH_FILE_MAX);
+    if (db_read(r->s->db, find_lease, r, err) < 0)
+        return -1; /* a stranger learns nothing, not even about his record */
     int rc = bench_read(text, strlen(text), r->arena, &g->b, err);
     if (rc == 0)
         rc = bench_verify(&g->b, NULL, err);

@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from checked import Checked, checked  # noqa: E402
-from fleet import KEY, Fleet, reach  # noqa: E402
+from fleet import KEY, Fleet, bench_record, reach  # noqa: E402
 from starlease import Client, Server  # noqa: E402
 from tap import Tap, wait_for  # noqa: E402
 
@@ -115,6 +115,9 @@ def lifecycle(ann, op, lease):
     ann.must("POST", f"/v1/leases/{lease['id']}/start", {"quote": quote["id"]})
     reach(ann, lease, "running")
     ann.must("GET", f"/v1/leases/{lease['id']}/logs")
+    record = ann.must("POST", f"/v1/leases/{lease['id']}/records", {"record": bench_record(ann.must("GET", "/v1/leases/" + lease["id"]))})
+    ann.must("GET", f"/v1/leases/{lease['id']}/records")
+    ann.must("GET", "/v1/records/" + record["id"])
     ann.must("POST", f"/v1/leases/{lease['id']}/autostop", {"ttl_s": 86400, "budget": "100", "idle_s": 3600, "delete_after_s": 604800})
     ann.must("POST", f"/v1/leases/{lease['id']}/stop")
     reach(ann, lease, "stopped")
@@ -126,7 +129,7 @@ def lifecycle(ann, op, lease):
     ann.must("GET", "/v1/images/" + image["id"])
     disk = ann.must("GET", "/v1/volumes")["items"][0]
     ann.must("GET", "/v1/volumes/" + disk["id"])
-    return {"leases": lease["id"], "volumes": disk["id"], "operations": operation["id"], "images": image["id"]}
+    return {"leases": lease["id"], "volumes": disk["id"], "operations": operation["id"], "images": image["id"], "records": record["id"]}
 
 
 def a_stranger(bob, ids):

@@ -6,6 +6,7 @@
         ...
         f.state()["doubled"] == 0          what starsim saw, whatever the server believes
 """
+import hashlib
 import json
 import os
 import socket
@@ -82,6 +83,15 @@ def add_key(renter, name="laptop"):
 def launch(renter, gpus=1, model="MI300X", image="debian", disk_gb=10, **more):
     quote = renter.must("POST", "/v1/quotes", {"model": model, "gpus": gpus, "image": image, "disk_gb": disk_gb})
     return renter.must("POST", "/v1/leases", dict(quote=quote["id"], **more))
+
+
+def bench_record(lease):
+    """A benchmark record that the control plane accepts for this lease: one figure, twice the same."""
+    checksum = hashlib.sha256(b"result").hexdigest()
+    seed = int.from_bytes(hashlib.sha256(lease["nonce"].encode()).digest()[:8], "big") & (2 ** 63 - 1)
+    return {"version": 1, "suite": "kernel", "unit": "ms", "better": "lower", "params": {}, "hardware": {}, "software": {},
+            "nonce": lease["nonce"], "seed": seed, "repeats": [{"samples": ["12.5"], "losses": [], "checksum": checksum}] * 2,
+            "result": {"samples": 2, "median": "12.5", "low": "12.5", "high": "12.5", "reproducible": True, "checksum": checksum}}
 
 
 def reach(renter, lease, state, seconds=30):
