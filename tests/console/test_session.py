@@ -82,6 +82,9 @@ def sessions(s):
     t.equal(ask(port, "GET", "/v1/wallet", Cookie="__Host-starlease=" + ann.token)[0], 401, "a bearer token is no cookie")
     t.equal(ask(port, "GET", "/v1/wallet", Cookie="a=b; starlease=" + secret)[0], 401, "a cookie of another name is nothing")
     t.equal(ask(port, "GET", "/v1/wallet", Cookie="a=b; " + cookie + "; c=d")[0], 200, "the cookie is found among others")
+    odd = ["__Host-starlease", "__Host-starlease=", "__Host-starlease=;", "; " * 20, "__Host-starlease=" + "s" * 30000, "__Host-starlease=sls_", "__Host-starlease= " + secret,
+           "=; =;__Host-starlease", "x__Host-starlease=" + secret, "__Host-starlease=" + secret + "x", "__host-starlease=" + secret, '__Host-starlease="' + secret + '"', "__Host-starlease=sls_%00" + secret]
+    t.equal({ask(port, "GET", "/v1/wallet", Cookie=x)[0] for x in odd}, {401}, f"{len(odd)} odd cookies are nobody's")
     t.equal(ask(port, "POST", "/v1/console", {"email": "ann@example.com", "password": PASSWORD}, Content_Type="text/plain")[0], 400, "a foreign page's form cannot sign a browser in")
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     c.request("POST", "/v1/console", json.dumps({"email": "ann@example.com", "password": PASSWORD}))

@@ -11,14 +11,30 @@ export const connected = signal(true);
 let running: AbortController | null = null;
 let last = '';
 let timer = 0;
+let latest = 0;
+let missed = false;
 
+/* Soon, at most once a second, and not while nobody looks. */
 function happened(): void {
+  if (document.hidden) {
+    missed = true;
+    return;
+  }
   if (timer) return;
-  timer = window.setTimeout(() => {
-    timer = 0;
-    beat.value++;
-  }, 250);
+  timer = window.setTimeout(
+    () => {
+      timer = 0;
+      latest = Date.now();
+      beat.value++;
+    },
+    Math.max(150, latest + 1000 - Date.now()),
+  );
 }
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden || !missed) return;
+  missed = false;
+  happened();
+});
 
 async function listen(stop: AbortController): Promise<void> {
   let wait = 500;

@@ -185,10 +185,7 @@ function Detail({ l }: { l: Lease }) {
       </Card>
       {l.state === 'running' && <Use l={l} />}
       {l.state === 'stopped' && <SaveImage l={l} />}
-      <div>
-        <Timers l={l} />
-        <Disks of={l.id} />
-      </div>
+      <Timers l={l} />
       <Card title={t('about')}>
         <Facts
           rows={[
@@ -203,6 +200,7 @@ function Detail({ l }: { l: Lease }) {
           ]}
         />
       </Card>
+      <Disks of={l.id} />
       <LogBox l={l} />
       <History of={l.id} />
       <Card title={t('cli.all')} class="wide">
