@@ -34,7 +34,7 @@ const struct operation_kind operation_kinds[] = {
     {"volume_remove", volume_run_remove, 0, NULL},
     {"image_import", image_run_import, 5, image_import_gave_up, .slow = true},
     {"image_remove", image_run_remove, 20, NULL, .slow = true},
-    {"image_save", image_run_save, 5, image_save_gave_up, .slow = true},
+    {"image_save", image_run_save, 10, image_save_gave_up, .slow = true},
     {0}};
 
 /* A claimed operation on its way to a worker; owns its arena. */

@@ -156,6 +156,20 @@ def killed(me, server):
     t.ok(True, "an image that was being saved when the daemon died is saved when it is back", p.stderr)
 
 
+def meanwhile(me, agent):
+    """What must wait while an image is being saved: the node's agent is away, so that it takes a while."""
+    agent.stop()
+    me("image", "save", "--no-wait", "work", "later")
+    p = me.call("start", "--yes", "work")
+    t.ok(p.returncode == 5 and "being saved" in p.stderr, "an instance is not started while an image is being saved of it", p.stderr)
+    p = me.call("image", "save", "work", "too")
+    t.ok(p.returncode == 5 and "being saved" in p.stderr, "and one image is saved at a time", p.stderr)
+    agent.start()
+    wait_for(lambda: me.image("later")["state"] == "available", 120, "the image")
+    t.ok(True, "when the agent is back it is saved")
+    me("image", "rm", "later")
+
+
 def quota(me, server, agent):
     me("image", "rm", "twice")
     server.stop()
@@ -299,6 +313,7 @@ try:
         t.run("registry", registry, op, me, server, agent)
         t.run("save", save, op, me, bob, agent, server)
         t.run("killed", killed, me, server)
+        t.run("meanwhile", meanwhile, me, agent)
         t.run("deep", deep, me, agent)
         t.run("quota", quota, me, server, agent)
         t.run("hostile", hostile, agent)
