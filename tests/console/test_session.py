@@ -95,6 +95,14 @@ def sessions(s):
             t.ok(False, f"sign-in with {list(body)} is refused")
     t.equal([ask(port, "POST", "/v1/console", {"token": x})[0] for x in ("slk_" + "0" * 64, "slt_x.1.y", secret, "slk_")], [401] * 4, "a token that is none signs nobody in")
 
+    bad = []
+    for path, calls in ann.must("GET", "/v1/openapi.json")["paths"].items():
+        for method, route in calls.items():
+            if method != "get" and route["x-role"] in ("renter", "operator"):
+                status, _, _ = ask(port, method.upper(), re.sub(r"\{\w+\}", "x", path), {}, Cookie=cookie, Idempotency_Key="console-" + "x" * 8)
+                if status != 403:
+                    bad.append(f"{method} {path}: {status}")
+    t.ok(not bad, "no call that changes something works by the cookie alone", "\n".join(bad))
     reader = ann.must("POST", "/v1/tokens", {"name": "reader", "scopes": "read"})
     status, head, body = ask(port, "POST", "/v1/console", {"token": reader["token"]})
     weak, weak_csrf = head["set-cookie"].split(";")[0], json.loads(body)["csrf"]
