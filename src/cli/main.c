@@ -5,6 +5,7 @@
  */
 #include "cli/verbs.h"
 #include "cli/bench.h"
+#include "cli/verbs_money.h"
 #include "base/io/crypto.h"
 
 static const char *const outputs[] = {"json", "table", NULL};
@@ -146,6 +147,18 @@ static const struct cmd_verb verbs[] = {
                 "stated peaks. Within, worse, or undecided: more runs needed."},
     {"bench list", "LEASE", "the records of an instance", NO_OPTS, bench_list_main, 1, 1},
     {"bench get", "RECORD FILE", "save a signed record again", NO_OPTS, bench_get_main, 2, 2},
+    {"invoice request", "BUYER", "ask for an invoice over what was paid in cash; a draft",
+     OPTS(invoice_opts, struct invoice_args), invoice_request_main, 1, 1,
+     .details = "What credit paid is not invoiced, and nothing is invoiced twice."},
+    {"invoice list", "", "your invoices", NO_OPTS, invoice_list_main, 0, 0},
+    {"invoice show", "INVOICE", "one invoice as it is printed; -o json for programs", NO_OPTS,
+     invoice_show_main, 1, 1},
+    {"invoice reverse", "INVOICE", "ask for the reversal of an invoice; cancels a draft",
+     OPTS(invoice_reverse_opts, struct invoice_reason_args), invoice_reverse_main, 1, 1},
+    {"invoice issue", "INVOICE", "issue a draft: it gets its number (operator)", NO_OPTS,
+     invoice_issue_main, 1, 1},
+    {"invoice confirm", "INVOICE", "confirm a reversal with its red letter (operator)", NO_OPTS,
+     invoice_confirm_main, 1, 1},
     {"node list", "", "GPU servers (operator)", NO_OPTS, node_list_main, 0, 0},
     {"node show", "NODE", "one GPU server with its cards (operator)", NO_OPTS, node_show_main, 1,
      1},

@@ -11,10 +11,7 @@
 #include "wire/bill.h"
 #include <stdarg.h>
 
-/* Each query returns (what it is about, what is wrong) for what does not hold. */
-static const struct sql_check {
-    const char *id, *name, *sql;
-} sql_checks[] = {
+static const struct audit_sql sql_checks[] = {
     {"I1", "entries of every transaction sum to zero",
      "SELECT t.id, 'sum of its entries is ' || COALESCE(SUM(e.amount_micro), 0) FROM txn t LEFT "
      "JOIN "
@@ -150,7 +147,7 @@ static void check_fails(struct audit_check *k, const char *fmt, ...)
     k->ok = false;
 }
 
-static int run_sql(struct db_c *c, const struct sql_check *s, struct audit_report *r,
+static int run_sql(struct db_c *c, const struct audit_sql *s, struct audit_report *r,
                    struct sl_err *err)
 {
     struct audit_check *k = check_new(r, s->id, s->name);
@@ -399,6 +396,9 @@ int audit_money(struct db_c *c, struct server *s, struct audit_report *ret, stru
     *ret = (struct audit_report){.ok = true};
     for (size_t i = 0; i < SL_COUNT(sql_checks); i++)
         if (run_sql(c, &sql_checks[i], ret, err) < 0)
+            return -1;
+    for (const struct audit_sql *k = audit_papers; k->sql; k++)
+        if (run_sql(c, k, ret, err) < 0)
             return -1;
     w.routing = check_new(ret, "I3", "only allowed pairs of accounts exchange money");
     w.hash = check_new(ret, "I14", "every account's chain of hashes is whole");

@@ -13,7 +13,7 @@
 #include "server/server.h"
 #include <stdio.h>
 
-enum { AUDIT_CHECKS_MAX = 48, AUDIT_DETAIL = 240 };
+enum { AUDIT_CHECKS_MAX = 64, AUDIT_DETAIL = 240 };
 struct audit_check {
     const char *id, *name; /* "I1", "transactions sum to zero" */
     bool ok;
@@ -24,6 +24,14 @@ struct audit_report {
     int n;
     struct audit_check checks[AUDIT_CHECKS_MAX];
 };
+
+/* A check that SQL can express: the query returns (what it is about, what is wrong) for what does
+ * not hold. */
+struct audit_sql {
+    const char *id, *name, *sql;
+};
+/* Invoices, vouchers, payments and refunds (audit_paper.c); ended by a zero row. */
+extern const struct audit_sql audit_papers[];
 
 int audit_money(struct db_c *c, struct server *s, struct audit_report *ret, struct sl_err *err);
 /* Runs it on a read snapshot and prints one line a check. 0 all held, 1 not, 2 could not run. */

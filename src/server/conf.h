@@ -60,6 +60,9 @@ struct server_conf {
     const char *node_sockets; /* "unix:/run/starlease/agentd.sock ...": enrolled at start */
     const char *ssh_host;     /* shown to renters; "" = the node's name */
     int64_t port_base;        /* SSH port of slot 0 */
+    /* [invoice] */
+    const char *invoice_seller, *invoice_tax_id, *invoice_item; /* "" = not set */
+    int64_t invoice_tax_bp;                                     /* 600 = 6 % */
     /* [prices] */
     const char *price_files;                    /* CSV files imported at start, blanks between */
     const char *model_file;                     /* CSV of card models, read at start */

@@ -49,12 +49,20 @@ static const struct sm_state operation_states[] = {
     [OPERATION_DONE]    = {"done",    0, false, 0, 0},
     [OPERATION_FAILED]  = {"failed",  0, false, 0, 0},
 };
+static const struct sm_state invoice_states[] = {
+    [INVOICE_DRAFT]     = {"draft",     SM_TO(INVOICE_ISSUED) | SM_TO(INVOICE_CANCELLED), false, 0, 0},
+    [INVOICE_ISSUED]    = {"issued",    SM_TO(INVOICE_REVERSING), false, 0, 0},
+    [INVOICE_REVERSING] = {"reversing", SM_TO(INVOICE_REVERSED), false, 0, 0},
+    [INVOICE_REVERSED]  = {"reversed",  0, false, 0, 0},
+    [INVOICE_CANCELLED] = {"cancelled", 0, false, 0, 0},
+};
 /* clang-format on */
 const struct sm lease_sm = {"lease", lease_states, LEASE_STATE_MAX};
 const struct sm node_sm = {"node", node_states, NODE_STATE_MAX};
 const struct sm volume_sm = {"volume", volume_states, VOLUME_STATE_MAX};
 const struct sm image_sm = {"image", image_states, IMAGE_STATE_MAX};
 const struct sm operation_sm = {"operation", operation_states, OPERATION_STATE_MAX};
+const struct sm invoice_sm = {"invoice", invoice_states, INVOICE_STATE_MAX};
 
 void lifecycle_check(void)
 {
@@ -63,6 +71,7 @@ void lifecycle_check(void)
     sm_check(&volume_sm);
     sm_check(&image_sm);
     sm_check(&operation_sm);
+    sm_check(&invoice_sm);
     for (int i = 0; i < lease_sm.n; i++)
         SL_ASSERT(lease_sm.states[i].billed == (i == LEASE_RUNNING));
     SL_ASSERT(!sm_allowed(&node_sm, NODE_LEASED, NODE_AVAILABLE));
@@ -84,6 +93,8 @@ static const struct sm_sql {
      "UPDATE image SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
     {&operation_sm, "operation", "id", "SELECT state FROM operation WHERE id = ?1",
      "UPDATE operation SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
+    {&invoice_sm, "invoice", "id", "SELECT state FROM invoice WHERE id = ?1",
+     "UPDATE invoice SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
 };
 
 static const struct sm_sql *sql_of(const struct sm *sm)

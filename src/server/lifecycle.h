@@ -61,7 +61,16 @@ enum operation_state {
     OPERATION_STATE_MAX
 };
 
-extern const struct sm lease_sm, node_sm, volume_sm, image_sm, operation_sm;
+enum invoice_state {
+    INVOICE_DRAFT,
+    INVOICE_ISSUED,    /* has its number; immutable */
+    INVOICE_REVERSING, /* the operator has to confirm with the red letter */
+    INVOICE_REVERSED,  /* its spend can be invoiced again */
+    INVOICE_CANCELLED, /* a draft that was never issued */
+    INVOICE_STATE_MAX
+};
+
+extern const struct sm lease_sm, node_sm, volume_sm, image_sm, operation_sm, invoice_sm;
 
 /* Checks every table; aborts when one is broken. Called once at start. */
 void lifecycle_check(void);

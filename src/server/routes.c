@@ -10,6 +10,7 @@
 #include "server/event.h"
 #include "server/identity.h"
 #include "server/image.h"
+#include "server/invoice.h"
 #include "server/key.h"
 #include "server/lease.h"
 #include "server/metric.h"
@@ -129,6 +130,20 @@ const struct route routes[] = {
     {"GET", "/v1/statements", statement_show, .role = ROLE_RENTER, .response = &wire_statement,
      .query_doc = "from=TIME,to=TIME",
      .summary = "A signed statement that `starlease bill verify` checks offline"},
+    {"GET", "/v1/invoices", invoice_list, .role = ROLE_RENTER, .flags = ROUTE_PAGED,
+     .response = &wire_invoice, .summary = "Your invoices; an operator sees all"},
+    {"POST", "/v1/invoices", invoice_create, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     BODY(invoice_fields, struct invoice_want), .response = &wire_invoice,
+     .summary = "Ask for an invoice over what was paid in cash in a period; a draft"},
+    {"GET", "/v1/invoices/{id}", invoice_show, .role = ROLE_RENTER, .response = &wire_invoice,
+     .summary = "One invoice with its lines"},
+    {"POST", "/v1/invoices/{id}/issue", invoice_issue_post, .role = ROLE_OPERATOR,
+     .response = &wire_invoice, .summary = "Issue a draft: it gets the next number of the year"},
+    {"POST", "/v1/invoices/{id}/reverse", invoice_reverse_post, NULL, ROLE_RENTER, 0,
+     BODY(invoice_reason_fields, struct invoice_reason), .response = &wire_invoice,
+     .summary = "Ask for the reversal of an invoice; a draft is cancelled at once"},
+    {"POST", "/v1/invoices/{id}/confirm", invoice_confirm_post, .role = ROLE_OPERATOR,
+     .response = &wire_invoice, .summary = "Confirm a reversal: answers the red letter"},
     {"GET", "/v1/audit/money", audit_money_show, .role = ROLE_OPERATOR, .response = &wire_audit,
      .summary = "Recompute every balance, charge, hold and chain"},
 

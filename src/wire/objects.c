@@ -205,6 +205,54 @@ FIELDS(statement) = {{"statement", WIRE_ANY, 0, NULL, "what is signed"},
                      {0}};
 OBJECT(statement, "Statement", "Signed; `starlease bill verify` recomputes it offline");
 
+FIELDS(invoice_party) = {{"name", WIRE_STR, 0, NULL, ""},
+                         {"tax_id", WIRE_STR, 0, NULL, "\"\" for a person"},
+                         {"address", WIRE_STR, WIRE_OPTIONAL, NULL, ""},
+                         {"phone", WIRE_STR, WIRE_OPTIONAL, NULL, ""},
+                         {"bank", WIRE_STR, WIRE_OPTIONAL, NULL, ""},
+                         {"bank_account", WIRE_STR, WIRE_OPTIONAL, NULL, ""},
+                         {0}};
+OBJECT(invoice_party, "InvoiceParty", "Buyer or seller on an invoice");
+
+FIELDS(invoice_line) = {{"item", WIRE_STR, 0, NULL, "with the short name of its tax class"},
+                        {"specification", WIRE_STR, 0, NULL, "model and name"},
+                        {"unit", WIRE_STR, 0, NULL, "card-hour or GB-month"},
+                        {"quantity", WIRE_STR, 0, NULL, "that the amount pays for"},
+                        {"unit_price", WIRE_MONEY, 0, NULL, "without tax"},
+                        {"amount", WIRE_MONEY, 0, NULL, "without tax"},
+                        {"tax", WIRE_MONEY, 0, NULL, ""},
+                        {"total", WIRE_MONEY, 0, NULL, "amount + tax"},
+                        {"ref", WIRE_STR, 0, NULL, "instance or disk"},
+                        {"price_version", WIRE_STR, 0, NULL, ""},
+                        {0}};
+OBJECT(invoice_line, "InvoiceLine", "A line of an invoice");
+
+FIELDS(invoice) = {
+    {"id", WIRE_STR, 0, NULL, ""},
+    {"number", WIRE_STR, WIRE_NULLABLE, NULL, "YEAR-NO, without a gap; null until issued"},
+    {"kind", WIRE_STR, 0, NULL, "blue, or red: the reversal of one"},
+    {"state", WIRE_STR, 0, NULL, "draft, issued, reversing, reversed, cancelled"},
+    {"account", WIRE_STR, 0, NULL, ""},
+    {"from", WIRE_TIME, WIRE_NULLABLE, NULL, "null: the account's beginning"},
+    {"to", WIRE_TIME, 0, NULL, "its end, not included"},
+    {"currency", WIRE_STR, 0, NULL, ""},
+    {"buyer", WIRE_OBJECT, 0, &wire_invoice_party, ""},
+    {"seller", WIRE_OBJECT, 0, &wire_invoice_party, ""},
+    {"tax_rate", WIRE_STR, 0, NULL, "6%"},
+    {"amount", WIRE_MONEY, 0, NULL, "without tax"},
+    {"tax", WIRE_MONEY, 0, NULL, ""},
+    {"total", WIRE_MONEY, 0, NULL, "amount + tax: what was paid, rounded down to the cent"},
+    {"total_in_words", WIRE_STR, 0, NULL, "in Chinese capitals"},
+    {"paid", WIRE_MONEY, 0, NULL, "in cash, to the micro-unit"},
+    {"original", WIRE_STR, WIRE_NULLABLE, NULL, "of a red letter"},
+    {"red_letter", WIRE_STR, WIRE_NULLABLE, NULL, "that reversed this one"},
+    {"reason", WIRE_STR, 0, NULL, "of a reversal"},
+    {"created", WIRE_TIME, 0, NULL, ""},
+    {"issued", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+    {"lines", WIRE_LIST, WIRE_OPTIONAL, &wire_invoice_line, "not in lists"},
+    {0}};
+OBJECT(invoice, "Invoice", "What was paid in cash in a period; lines sum to it exactly");
+
 FIELDS(quote) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"model", WIRE_STR, 0, NULL, ""},
                  {"gpus", WIRE_INT, 0, NULL, ""},
@@ -501,4 +549,7 @@ const struct wire_object *const wire_objects[] = {&wire_problem,
                                                   &wire_report,
                                                   &wire_check,
                                                   &wire_audit,
+                                                  &wire_invoice_party,
+                                                  &wire_invoice_line,
+                                                  &wire_invoice,
                                                   NULL};

@@ -88,7 +88,7 @@ def everything(s, f, ann, op):
     nobody.must("POST", "/v1/accounts", {"email": "carol@example.com", "password": "correct horse battery"})
     nobody.must("POST", "/v1/accounts/code", {"email": "carol@example.com"})
     for path in ("/v1/account", "/v1/tokens", "/v1/keys", "/v1/wallet", "/v1/ledger", "/v1/leases", "/v1/volumes", "/v1/images", "/v1/operations",
-                 "/v1/events?after=0", "/v1/statements", "/v1/leases?state=running"):
+                 "/v1/events?after=0", "/v1/statements", "/v1/invoices", "/v1/leases?state=running"):
         ann.must("GET", path)
     for path in ("/v1/accounts", "/v1/accounts/" + ann.account, "/v1/nodes", "/v1/nodes/" + f.names()[0], "/v1/certificates", "/v1/audit/money"):
         op.must("GET", path)
@@ -201,6 +201,8 @@ with Server(conf=CONF) as s, Fleet(s, nodes=3) as f:
     seen = {x.rsplit(" ", 1)[0] for x in Checked.document.checked if x.endswith("2XX")}
     # these need an identity service (test_accounts.py) and an agent's token (tests/sim, tests/e2e)
     elsewhere = {"POST /v1/account/identity", "POST /v1/agent/report"}
+    # and these what was paid in cash (tests/money/test_paper_api.py)
+    elsewhere |= {"POST /v1/invoices"} | {"POST /v1/invoices/{id}/" + x for x in ("issue", "reverse", "confirm")} | {"GET /v1/invoices/{id}"}
     missing = {f"{m} {p}" for m, p, _ in Checked.document.routes()} - seen - elsewhere
     t.equal(missing, set(), f"{len(seen)} routes answered with success as the document says")
     t.ok("ok - event chain" in s.run("--audit").stdout, "the audit holds afterwards")
