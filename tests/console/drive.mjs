@@ -2,9 +2,10 @@
 // Drives Chromium through the console; test_browser.py starts it. Prints one JSON line a finding: {ok, name, detail}.
 import { createHmac } from 'node:crypto';
 import { createRequire } from 'node:module';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 
-const { web, url, screens, spool, operator, key, chromium: browserPath, statement } = JSON.parse(process.argv[2]);
+const { web, url, screens, spool, operator, key, chromium: browserPath, statement, record, lib } = JSON.parse(process.argv[2]);
 const require = createRequire(web + '/package.json');
 const { chromium } = require('playwright-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -113,6 +114,23 @@ async function create(page, name) {
   tell((await page.innerText('.code pre')).startsWith('ssh -p'), 'the instance runs, seen without a reload, and its SSH command can be copied');
   await page.locator('.timeline').getByText('运行中').waitFor();
   tell(true, 'the timeline shows the steps');
+}
+
+/* A record that is handed in while the page is open is seen there, and can be downloaded. */
+async function benchmark(page) {
+  const id = page.url().split('/').pop();
+  const lease = await page.evaluate(async (i) => (await fetch('/v1/leases/' + i)).json(), id); // its nonce is text
+  const made = execFileSync('/usr/bin/python3', ['-c', 'import json, sys; from fleet import bench_record; print(json.dumps(bench_record(json.load(sys.stdin))))'], { input: JSON.stringify(lease), env: { ...process.env, PYTHONPATH: lib } });
+  const status = await page.evaluate(async ([i, r]) => {
+    const who = await (await fetch('/v1/console')).json();
+    const a = await fetch(`/v1/leases/${i}/records`, { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-CSRF-Token': who.csrf, 'Idempotency-Key': crypto.randomUUID() }, body: `{"record":${r}}` });
+    return a.ok || a.text();
+  }, [id, made.toString()]);
+  tell(status === true, 'an instance takes a benchmark record', status);
+  await page.getByText('12.5 ms').waitFor();
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: /^下载/ }).click()]);
+  await file.saveAs(record);
+  tell(true, 'it is seen on the page that was open');
 }
 
 async function stopAndPay(page) {
@@ -287,6 +305,7 @@ try {
   await create(page, 'train');
   const lease = page.url().split('/').pop();
   await picture(page, 'instance-running');
+  await benchmark(page);
   await stopAndPay(page);
   await seed(context, page, lease);
   await Promise.all([

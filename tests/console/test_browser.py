@@ -27,7 +27,8 @@ with Server(conf=CONF) as s, Fleet(s, nodes=3) as f:
     reach(other, launch(other, gpus=4, name="render"), "running")
     statement = os.path.join(s.dir, "statement.json")
     what = {"web": WEB, "url": f"http://127.0.0.1:{s.port}", "screens": os.path.join(ROOT, "build", "screens"), "spool": s.spool, "operator": op.token,
-            "key": KEY, "chromium": CHROMIUM, "statement": statement}
+            "key": KEY, "chromium": CHROMIUM, "statement": statement,
+            "record": os.path.join(s.dir, "record.json"), "lib": os.path.join(ROOT, "tests", "lib")}
     p = subprocess.run(["node", os.path.join(ROOT, "tests/console/drive.mjs"), json.dumps(what)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, text=True, timeout=800)
     for line in p.stdout.splitlines():
@@ -36,4 +37,6 @@ with Server(conf=CONF) as s, Fleet(s, nodes=3) as f:
     t.ok(p.returncode == 0 and p.stdout, "the browser ended by itself", p.stderr[-2000:])
     v = subprocess.run([os.path.join(BUILD, "starlease"), "bill", "verify", statement], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     t.ok(v.returncode == 0, "the downloaded statement is verified offline", v.stdout)
+    v = subprocess.run([os.path.join(BUILD, "starlease"), "bench", "verify", what["record"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    t.ok(v.returncode == 0, "so is the downloaded benchmark record", v.stdout)
 t.done()

@@ -35,6 +35,13 @@ export async function call<T>(method: string, path: string, body?: unknown, key?
   return json as T;
 }
 
+/* The answer as it was sent: what is signed is not put through JavaScript's numbers, which end at 2^53. */
+export async function text(path: string): Promise<string> {
+  const r = await fetch(path, { headers: { Accept: 'application/json', 'Accept-Language': lang.value }, cache: 'no-store', credentials: 'same-origin' });
+  if (!r.ok) throw new Failure(r.status, await r.json().catch(() => ({})));
+  return r.text();
+}
+
 export const get = <T>(path: string) => call<T>('GET', path);
 export const post = <T>(path: string, body: unknown = {}, key?: string) => call<T>('POST', path, body, key);
 export const del = <T>(path: string) => call<T>('DELETE', path);

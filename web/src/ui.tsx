@@ -257,6 +257,14 @@ export function Cli({ cli, method, path, body }: { cli?: string; method: string;
   );
 }
 
+export function download(name: string, text: string): void {
+  const a = document.createElement('a');
+  a.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
+  a.download = name;
+  a.click();
+  URL.revokeObjectURL(a.href);
+}
+
 export interface Ask {
   title: string;
   body: ComponentChildren;

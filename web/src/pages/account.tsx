@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Money and access: wallet, ledger and statements; SSH keys, tokens, browser sessions; what happened.
 import { useEffect, useState } from 'preact/hooks';
-import { call, del, get, me, post } from '../api';
+import { call, del, get, me, post, text } from '../api';
 import { duration, micro, money, when } from '../format';
 import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { query, setQuery } from '../router';
 import type { Event, Key, Token, Totp, TotpOn, TotpSecret, Transaction, Wallet as WalletData } from '../types';
-import { Actor, ask, Card, Cli, Code, Copy, Field, Form, Page, say, State, Table, Time, With } from '../ui';
+import { Actor, ask, Card, Cli, Code, Copy, download, Field, Form, Page, say, State, Table, Time, With } from '../ui';
 import { signOut } from './public';
 
 const again = () => void beat.value++;
@@ -63,12 +63,7 @@ function Statement() {
         class="row"
         label={t('statement.download')}
         submit={async () => {
-          const text = JSON.stringify(await get(path));
-          const a = document.createElement('a');
-          a.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
-          a.download = `starlease-${from}-${to}.json`;
-          a.click();
-          URL.revokeObjectURL(a.href);
+          download(`starlease-${from}-${to}.json`, await text(path));
           say(t('statement.done'));
         }}
       >
@@ -90,7 +85,7 @@ function Ledger() {
   const rows = useList<Transaction>('/v1/ledger');
   const kind = query('kind');
   const mine = (x: Transaction, kinds: string[]) => x.entries.filter((e) => e.account && kinds.includes(e.kind)).reduce((sum, e) => sum + micro(e.amount), 0n);
-  const text = (v: bigint) => (v ? money(`${v < 0n ? '-' : ''}${(v < 0n ? -v : v) / 1000000n}.${String((v < 0n ? -v : v) % 1000000n).padStart(6, '0')}`) : '—');
+  const signed = (v: bigint) => (v ? money(`${v < 0n ? '-' : ''}${(v < 0n ? -v : v) / 1000000n}.${String((v < 0n ? -v : v) % 1000000n).padStart(6, '0')}`) : '—');
   return (
     <Card title={t('ledger.title')}>
       <div class="filters">
@@ -106,8 +101,8 @@ function Ledger() {
             columns={[
               { head: t('when'), cell: (r) => <Time at={r.time} /> },
               { head: t('ledger.kind'), cell: (r) => word('txn', r.kind) },
-              { head: t('wallet.available'), num: true, cell: (r) => text(mine(r, ['cash', 'credit'])) },
-              { head: t('wallet.held'), num: true, cell: (r) => text(mine(r, ['held_cash', 'held_credit'])) },
+              { head: t('wallet.available'), num: true, cell: (r) => signed(mine(r, ['cash', 'credit'])) },
+              { head: t('wallet.held'), num: true, cell: (r) => signed(mine(r, ['held_cash', 'held_credit'])) },
               { head: t('memo'), cell: (r) => <span lang="en">{r.memo || '—'}</span> },
               { head: t('ledger.hash'), cell: (r) => <code title={r.hash}>{r.hash.slice(0, 10)}</code> },
             ]}

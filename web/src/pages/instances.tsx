@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The renter's instances, and one of them with everything about it.
-import { get, del, post } from '../api';
+import { del, get, post, text } from '../api';
 import { duration, micro, money } from '../format';
 import { t, word } from '../i18n';
 import { beat, useData, useList } from '../live';
 import { go, query, setQuery } from '../router';
-import type { Event, Lease, Logs, Operation, StopPreview, Volume } from '../types';
-import { ask, Card, Cli, Code, Emulated, Facts, Field, Form, Money, Oops, Page, say, Actor, State, Table, Time, With } from '../ui';
+import type { Event, Lease, Logs, Operation, Record as BenchRecord, StopPreview, Volume } from '../types';
+import { ask, Card, Cli, Code, download, Emulated, Facts, Field, Form, Money, Oops, Page, say, Actor, State, Table, Time, With } from '../ui';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 const OVER = ['released', 'failed'];
@@ -201,6 +201,7 @@ function Detail({ l }: { l: Lease }) {
         />
       </Card>
       <Disks of={l.id} />
+      <Records l={l} />
       <LogBox l={l} />
       <History of={l.id} />
       <Card title={t('cli.all')} class="wide">
@@ -325,19 +326,53 @@ function Disks({ of }: { of: string }) {
   );
 }
 
+/* Signed benchmark records; the file is what `starlease bench verify` reads. */
+function Records({ l }: { l: Lease }) {
+  const records = useList<BenchRecord>(`/v1/leases/${l.id}/records`);
+  const save = async (r: BenchRecord) => {
+    const answer = await text('/v1/records/' + r.id); // {"id":"...","file":{...}}
+    download(`starlease-${r.id}.json`, answer.slice(answer.indexOf('"file":') + 7, answer.lastIndexOf('}')));
+  };
+  return (
+    <Card title={t('bench.title')} class="wide">
+      <With of={records}>
+        {(rows) => (
+          <Table<BenchRecord>
+            label={t('bench.title')}
+            rows={[...rows].reverse()}
+            id={(r) => r.id}
+            empty={t('bench.empty')}
+            columns={[
+              { head: t('bench.suite'), cell: (r) => <><strong>{r.suite}</strong> {r.emulated && <Emulated />}</> },
+              { head: t('bench.median'), num: true, cell: (r) => `${r.median} ${r.unit}` },
+              { head: t('bench.interval'), num: true, cell: (r) => `${r.low} … ${r.high}` },
+              { head: t('bench.samples'), num: true, cell: (r) => r.samples },
+              { head: t('bench.checksum'), cell: (r) => (r.checksum ? <code title={r.checksum}>{r.checksum.slice(0, 12)}…</code> : <span class="state warn">▲ {t('bench.differs')}</span>) },
+              { head: t('when'), cell: (r) => <Time at={r.created} /> },
+              { head: t('actions'), cell: (r) => <button onClick={() => save(r).catch((e) => say(String(e.message)))}>{t('statement.download')}<span class="sr"> {r.suite}</span></button> },
+            ]}
+          />
+        )}
+      </With>
+      <Code text={`starlease bench run --in ${quoted(label(l))} gemm`} label="starlease bench run" />
+      <Cli cli={`starlease bench list ${quoted(label(l))}`} method="GET" path={`/v1/leases/${l.id}/records`} />
+    </Card>
+  );
+}
+
 function LogBox({ l }: { l: Lease }) {
-  const [text, setText] = useState<string | null>(null);
+  const [shown, setShown] = useState<string | null>(null);
   const [wrong, setWrong] = useState<unknown>(null);
   return (
     <Card
       title={t('logs')}
       class="wide"
       aside={
-        <button onClick={() => get<Logs>(`/v1/leases/${l.id}/logs`).then((x) => { setText(x.text); setWrong(null); }, setWrong)}>{text === null ? t('logs.load') : t('logs.again')}</button>
+        <button onClick={() => get<Logs>(`/v1/leases/${l.id}/logs`).then((x) => { setShown(x.text); setWrong(null); }, setWrong)}>{shown === null ? t('logs.load') : t('logs.again')}</button>
       }
     >
       {wrong !== null && <p class="wrong" role="alert" lang="en">{String((wrong as Error).message)}</p>}
-      {text !== null ? <pre class="logs" tabIndex={0} aria-label={t('logs')}>{text || t('logs.empty')}</pre> : <p class="dim">{t('logs.hint')}</p>}
+      {shown !== null ? <pre class="logs" tabIndex={0} aria-label={t('logs')}>{shown || t('logs.empty')}</pre> : <p class="dim">{t('logs.hint')}</p>}
       <Cli cli={`starlease logs ${quoted(label(l))}`} method="GET" path={`/v1/leases/${l.id}/logs`} />
     </Card>
   );
