@@ -369,6 +369,28 @@ int leases_running(const struct agent *a)
     return running;
 }
 
+pid_t lease_with_volume(const struct agent *a, const char *volume, char ret_dir[PATH_MAX])
+{
+    char **all, dir[PATH_MAX];
+    int n = leases_all(a, &all);
+    pid_t pid = 0;
+    for (int i = 0; i < n; i++) {
+        SL_AUTO_ARENA struct sl_arena arena = {0};
+        struct lease_spec s;
+        struct lease_state st;
+        struct sl_err none = {0};
+        if (!pid && state_read(lease_dir(a, all[i], dir), &st, &none) == 0 &&
+            !sl_streq(st.state, "exited") && spec_read(dir, &s, &arena, &none) == 0 &&
+            sl_streq(s.volume.id, volume)) {
+            pid = supervisor_pid(dir);
+            snprintf(ret_dir, PATH_MAX, "%s", dir);
+        }
+        free(all[i]);
+    }
+    free(all);
+    return pid;
+}
+
 bool card_in_use(const struct agent *a, int card, const char *except)
 {
     char **all, dir[PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/ops.h"
+#include "agent/disk_ops.h"
 #include "agent/image.h"
 #include "agent/probe.h"
 #include "agent/sanitize.h"
@@ -12,6 +13,8 @@ struct args {
     const char *op, *node, *name, *path, *digest, *volume, *lease, *account, *cards;
     const char *reference, *username, *password, *image;
     int64_t max_bytes;
+    const char *snapshot;
+    int64_t size_bytes;
 };
 #define FIELD(member, flags, max)                                                                  \
     {                                                                                              \
@@ -37,6 +40,21 @@ static const struct jr_field save_fields[] = {
     {0}};
 static const struct jr_field name_fields[] = {COMMON, FIELD(name, JR_REQUIRED, 63), {0}};
 static const struct jr_field volume_fields[] = {COMMON, FIELD(volume, JR_REQUIRED, 63), {0}};
+static const struct jr_field grow_fields[] = {
+    COMMON,
+    FIELD(volume, JR_REQUIRED, 63),
+    JR_INT(struct args, size_bytes, "size_bytes", JR_REQUIRED, 16 << 20, 1LL << 46),
+    {0}};
+static const struct jr_field snapshot_fields[] = {
+    COMMON, FIELD(volume, JR_REQUIRED, 63), FIELD(snapshot, JR_REQUIRED, 63), {0}};
+static const struct jr_field restore_fields[] = {
+    COMMON,
+    FIELD(volume, JR_REQUIRED, 63),
+    FIELD(snapshot, JR_REQUIRED, 63),
+    JR_INT(struct args, size_bytes, "size_bytes", JR_REQUIRED, 16 << 20, 1LL << 46),
+    {0}};
+static const struct jr_field snapshot_remove_fields[] = {
+    COMMON, FIELD(snapshot, JR_REQUIRED, 63), {0}};
 static const struct jr_field sanitize_fields[] = {
     COMMON,
     {"cards", JR_K_RAW, JR_REQUIRED, offsetof(struct args, cards)},
@@ -100,6 +118,50 @@ static int op_volume_remove(struct op_call *c, const struct args *g, struct sl_e
     return 0;
 }
 
+static int op_volume_grow(struct op_call *c, const struct args *g, struct sl_err *err)
+{
+    bool now = false;
+    if (agent_name(g->volume, "volume", err) < 0 ||
+        disk_grow(c->a, g->volume, g->size_bytes, &now, err) < 0)
+        return -1;
+    sl_buf_printf(c->out, "{\"grown\":true,\"now\":%s}", now ? "true" : "false");
+    return 0;
+}
+
+static void copied(struct op_call *c, bool cloned)
+{
+    sl_buf_printf(c->out, "{\"method\":\"%s\"}", cloned ? "reflink" : "copy");
+}
+
+static int op_volume_snapshot(struct op_call *c, const struct args *g, struct sl_err *err)
+{
+    bool cloned = false;
+    if (agent_name(g->volume, "volume", err) < 0 || agent_name(g->snapshot, "snapshot", err) < 0 ||
+        disk_snapshot(c->a, g->volume, g->snapshot, &cloned, err) < 0)
+        return -1;
+    copied(c, cloned);
+    return 0;
+}
+
+static int op_volume_restore(struct op_call *c, const struct args *g, struct sl_err *err)
+{
+    bool cloned = false;
+    if (agent_name(g->volume, "volume", err) < 0 || agent_name(g->snapshot, "snapshot", err) < 0 ||
+        disk_restore(c->a, g->volume, g->snapshot, g->size_bytes, &cloned, err) < 0)
+        return -1;
+    copied(c, cloned);
+    return 0;
+}
+
+static int op_snapshot_remove(struct op_call *c, const struct args *g, struct sl_err *err)
+{
+    if (agent_name(g->snapshot, "snapshot", err) < 0 ||
+        disk_snapshot_remove(c->a, g->snapshot, err) < 0)
+        return -1;
+    sl_buf_adds(c->out, "{\"removed\":true}");
+    return 0;
+}
+
 static int op_sanitize(struct op_call *c, const struct args *g, struct sl_err *err)
 {
     struct sanitize s = {.lease = g->lease, .account = g->account};
@@ -134,6 +196,10 @@ static const struct op {
     {AGENT_OP_LEASE_LIST, .whole = op_lease_list},
     {AGENT_OP_LEASE_LOGS, .whole = op_lease_logs},
     {AGENT_OP_VOLUME_REMOVE, volume_fields, op_volume_remove},
+    {AGENT_OP_VOLUME_GROW, grow_fields, op_volume_grow},
+    {AGENT_OP_VOLUME_SNAPSHOT, snapshot_fields, op_volume_snapshot},
+    {AGENT_OP_VOLUME_RESTORE, restore_fields, op_volume_restore},
+    {AGENT_OP_SNAPSHOT_REMOVE, snapshot_remove_fields, op_snapshot_remove},
     {AGENT_OP_SANITIZE, sanitize_fields, op_sanitize},
 };
 

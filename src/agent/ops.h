@@ -33,6 +33,8 @@ int op_lease_logs(struct op_call *c, struct sl_err *err);
 int leases_take_over(const struct agent *a, struct sl_err *err);
 /* Leases that have not ended. */
 int leases_running(const struct agent *a);
+/* The supervisor of the lease that has this system volume, and its folder; 0: none. */
+pid_t lease_with_volume(const struct agent *a, const char *volume, char ret_dir[PATH_MAX]);
 /* True when a lease other than `except` uses this card. */
 bool card_in_use(const struct agent *a, int card, const char *except);
 #endif

@@ -3,10 +3,13 @@
 #include "agent/mount.h"
 #include "base/core/failpoint.h"
 #include "base/io/proc.h"
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+
+enum { ODD_END = 16 << 20 };
 
 const char *volume_file(const struct agent *a, const char *id, char out[PATH_MAX])
 {
@@ -18,21 +21,45 @@ const char *shared_file(const struct agent *a, const char *account, char out[PAT
     return agent_path(out, "%s/shared/%s.img", a->state_dir, account);
 }
 
-static int volume_grow(const char *file, int64_t size_bytes, struct sl_err *err)
+/* Bytes of the ext4 file system in `file`; 0 when there is none. From its superblock, at 1024. */
+static int64_t fs_bytes(const char *file)
 {
-    struct stat st;
-    if (stat(file, &st) < 0)
-        return sl_fail_errno(err, errno, "stat %s", file);
-    if (st.st_size >= size_bytes || loop_in_use(file))
+    enum { AT = 1024, MAGIC = 0xef53, LOW = 0x4, LOG_SIZE = 0x18, MAGIC_AT = 0x38, HIGH = 0x150 };
+    uint8_t b[1024];
+    SL_AUTO_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || pread(fd, b, sizeof b, AT) != (ssize_t)sizeof b ||
+        (b[MAGIC_AT] | b[MAGIC_AT + 1] << 8) != MAGIC || b[LOG_SIZE] > 6)
         return 0;
-    if (truncate(file, size_bytes) < 0)
-        return sl_fail_errno(err, errno, "grow %s", file);
+    uint32_t low, high;
+    memcpy(&low, b + LOW, sizeof low);
+    memcpy(&high, b + HIGH, sizeof high);
+    uint64_t blocks = (uint64_t)le32toh(high) << 32 | le32toh(low);
+    return blocks < 1ULL << 40 ? (int64_t)(blocks << (10 + b[LOG_SIZE])) : 0;
+}
+
+int volume_fs_grow(const char *file, struct sl_err *err)
+{
     const char *check[] = {"e2fsck", "-f", "-p", file, NULL};
     const char *grow[] = {"resize2fs", file, NULL};
     struct proc checking = {.argv = check, .timeout_s = 600, .any_status = true};
     if (proc_run(&checking, err) < 0)
         return -1;
     return proc_run(&(struct proc){.argv = grow, .timeout_s = 600}, err);
+}
+
+/* Also one whose file has grown and its file system not yet: while it was mounted, or a kill came
+ * between. A file system may leave out an odd end. */
+static int volume_grow(const char *file, int64_t size_bytes, struct sl_err *err)
+{
+    struct stat st;
+    if (stat(file, &st) < 0)
+        return sl_fail_errno(err, errno, "stat %s", file);
+    if (loop_in_use(file))
+        return 0;
+    if (st.st_size < size_bytes && truncate(file, size_bytes) < 0)
+        return sl_fail_errno(err, errno, "grow %s", file);
+    int64_t size = st.st_size < size_bytes ? size_bytes : st.st_size, fs = fs_bytes(file);
+    return fs == 0 || size - fs < ODD_END ? 0 : volume_fs_grow(file, err);
 }
 
 int volume_make(const char *file, int64_t size_bytes, struct sl_err *err)

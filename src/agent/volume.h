@@ -17,6 +17,8 @@ const char *shared_file(const struct agent *a, const char *account, char out[PAT
 /* Makes file and file system when absent; grows when size_bytes is larger than it is (offline
  * only). */
 int volume_make(const char *file, int64_t size_bytes, struct sl_err *err);
+/* Makes the file system of an unattached disk as large as its file. */
+int volume_fs_grow(const char *file, struct sl_err *err);
 /* Mounts the system volume at `target` with ids as stored and makes its folders; mount_shift
  * follows. */
 int volume_mount(const struct agent *a, const struct lease_spec *s, const char *target,

@@ -179,7 +179,8 @@ struct volume_args {
 struct key_args {
     const char *name;
 };
-extern const struct cmd_opt image_import_opts[], image_save_opts[], volume_rm_opts[], key_add_opts[];
+extern const struct cmd_opt image_import_opts[], image_save_opts[], volume_rm_opts[],
+    key_add_opts[];
 VERB_MAIN(image_list);
 VERB_MAIN(image_import);
 VERB_MAIN(image_save);
@@ -189,6 +190,18 @@ VERB_MAIN(volume_rm);
 VERB_MAIN(key_add);
 VERB_MAIN(key_list);
 VERB_MAIN(key_rm);
+
+/* snapshot.c */
+struct snapshot_args {
+    const char *name;
+    bool yes;
+};
+extern const struct cmd_opt snapshot_opts[], snapshot_yes_opts[];
+VERB_MAIN(volume_grow);
+VERB_MAIN(snapshot_create);
+VERB_MAIN(snapshot_list);
+VERB_MAIN(snapshot_restore);
+VERB_MAIN(snapshot_rm);
 
 /* tariff.c */
 struct tariff_args {

@@ -12,6 +12,7 @@
 #include "server/placement.h"
 #include "server/quota.h"
 #include "server/quote.h"
+#include "server/snapshot.h"
 #include "server/tariff.h"
 #include "server/volume.h"
 #include <inttypes.h>
@@ -304,6 +305,7 @@ int lease_start(struct db_c *c, struct server *s, const struct lease *l, const c
     if (rc != 0)
         return rc < 0 ? -1 : 0;
     if (account_active(c, l->account_id, err) < 0 || image_saving(c, l->id, err) < 0 ||
+        volume_busy(c, l->volume_id, err) < 0 ||
         image_check(c, l->account_id, l->image, digest, image, err) < 0 ||
         autostop_starting(c, s, l, err) < 0 ||
         quota_check(c, l->account_id, l->gpus, 0, 0, err) < 0 ||
@@ -335,6 +337,7 @@ int lease_start_cpu(struct db_c *c, struct server *s, const struct lease *l, con
     run.cpu_run = true;
     run.cpu_rate_micro = t.price_micro;
     if (account_active(c, l->account_id, err) < 0 || image_saving(c, l->id, err) < 0 ||
+        volume_busy(c, l->volume_id, err) < 0 ||
         image_check(c, l->account_id, l->image, digest, image, err) < 0 ||
         autostop_starting(c, s, &run, err) < 0 ||
         wallet_spend_check(c, s, l->account_id, t.price_micro, err) < 0 ||

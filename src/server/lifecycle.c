@@ -42,6 +42,12 @@ static const struct sm_state image_states[] = {
     [IMAGE_DELETED]   = {"deleted",   SM_TO(IMAGE_IMPORTING) | SM_TO(IMAGE_LISTED), false, 0, 0},
     [IMAGE_LISTED]    = {"listed",    SM_TO(IMAGE_IMPORTING) | SM_TO(IMAGE_DELETED), false, 0, 0},
 };
+static const struct sm_state snapshot_states[] = {
+    [SNAPSHOT_CREATING]  = {"creating",  SM_TO(SNAPSHOT_AVAILABLE) | SM_TO(SNAPSHOT_FAILED), false, 86400, SNAPSHOT_FAILED},
+    [SNAPSHOT_AVAILABLE] = {"available", SM_TO(SNAPSHOT_DELETED), false, 0, 0},
+    [SNAPSHOT_FAILED]    = {"failed",    SM_TO(SNAPSHOT_DELETED), false, 0, 0},
+    [SNAPSHOT_DELETED]   = {"deleted",   0, false, 0, 0},
+};
 /* running goes back to pending when an attempt fails, and for every row when the daemon starts. */
 static const struct sm_state operation_states[] = {
     [OPERATION_PENDING] = {"pending", SM_TO(OPERATION_RUNNING), false, 0, 0},
@@ -61,6 +67,7 @@ const struct sm lease_sm = {"lease", lease_states, LEASE_STATE_MAX};
 const struct sm node_sm = {"node", node_states, NODE_STATE_MAX};
 const struct sm volume_sm = {"volume", volume_states, VOLUME_STATE_MAX};
 const struct sm image_sm = {"image", image_states, IMAGE_STATE_MAX};
+const struct sm snapshot_sm = {"snapshot", snapshot_states, SNAPSHOT_STATE_MAX};
 const struct sm operation_sm = {"operation", operation_states, OPERATION_STATE_MAX};
 const struct sm invoice_sm = {"invoice", invoice_states, INVOICE_STATE_MAX};
 
@@ -72,6 +79,7 @@ void lifecycle_check(void)
     sm_check(&image_sm);
     sm_check(&operation_sm);
     sm_check(&invoice_sm);
+    sm_check(&snapshot_sm);
     for (int i = 0; i < lease_sm.n; i++)
         SL_ASSERT(lease_sm.states[i].billed == (i == LEASE_RUNNING));
     SL_ASSERT(!sm_allowed(&node_sm, NODE_LEASED, NODE_AVAILABLE));
@@ -91,6 +99,8 @@ static const struct sm_sql {
      "UPDATE volume SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
     {&image_sm, "image", "id", "SELECT state FROM image WHERE id = ?1",
      "UPDATE image SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
+    {&snapshot_sm, "snapshot", "id", "SELECT state FROM snapshot WHERE id = ?1",
+     "UPDATE snapshot SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
     {&operation_sm, "operation", "id", "SELECT state FROM operation WHERE id = ?1",
      "UPDATE operation SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
     {&invoice_sm, "invoice", "id", "SELECT state FROM invoice WHERE id = ?1",

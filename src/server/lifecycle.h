@@ -53,6 +53,13 @@ enum image_state {
     IMAGE_LISTED, /* of the catalogue, not imported */
     IMAGE_STATE_MAX
 };
+enum snapshot_state {
+    SNAPSHOT_CREATING,
+    SNAPSHOT_AVAILABLE,
+    SNAPSHOT_FAILED,
+    SNAPSHOT_DELETED,
+    SNAPSHOT_STATE_MAX
+};
 enum operation_state {
     OPERATION_PENDING,
     OPERATION_RUNNING,
@@ -70,7 +77,7 @@ enum invoice_state {
     INVOICE_STATE_MAX
 };
 
-extern const struct sm lease_sm, node_sm, volume_sm, image_sm, operation_sm, invoice_sm;
+extern const struct sm lease_sm, node_sm, volume_sm, image_sm, operation_sm, invoice_sm, snapshot_sm;
 
 /* Checks every table; aborts when one is broken. Called once at start. */
 void lifecycle_check(void);

@@ -6,7 +6,9 @@
 static const char sql_use[] =
     "SELECT a.quota_gpus, a.quota_leases, a.quota_disk_gb, COUNT(l.id), "
     "COALESCE(SUM(CASE WHEN l.gpu_mask <> 0 THEN l.gpus ELSE 0 END), 0), "
-    "COALESCE(SUM(l.disk_gb), 0) FROM account a LEFT JOIN lease l ON l.account_id = a.id "
+    "COALESCE(SUM(l.disk_gb), 0) + (SELECT COALESCE(SUM((n.size_bytes + 999999999) / 1000000000), "
+    "0) FROM snapshot n WHERE n.account_id = ?1 AND n.state NOT IN ('deleted', 'failed')) FROM "
+    "account a LEFT JOIN lease l ON l.account_id = a.id "
     "AND l.state <> 'released' AND l.state <> 'failed' WHERE a.id = ?1 GROUP BY a.id";
 
 int quota_get(struct db_c *c, const char *account_id, struct quota_use *u, struct sl_err *err)

@@ -20,6 +20,7 @@
 #include "server/quote.h"
 #include "server/router.h"
 #include "server/session.h"
+#include "server/snapshot.h"
 #include "server/stop_api.h"
 #include "server/record.h"
 #include "server/system.h"
@@ -189,6 +190,19 @@ const struct route routes[] = {
      .response = &wire_volume,
      .summary = "Delete a disk: a tombstone, or for good with its id as key",
      .query_doc = "purge=VOLUME_ID"},
+    {"POST", "/v1/volumes/{id}/grow", volume_grow_post, NULL, ROLE_RENTER, 0,
+     BODY(volume_grow_fields, struct volume_grow_want), .response = &wire_volume,
+     .summary = "Make a disk larger, while it is used or not; never smaller"},
+    {"POST", "/v1/volumes/{id}/snapshots", snapshot_create, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     BODY(snapshot_fields, struct snapshot_want), .response = &wire_snapshot,
+     .summary = "Take a snapshot of a stopped instance's disk"},
+    {"GET", "/v1/snapshots", snapshot_list, NULL, ROLE_RENTER, ROUTE_PAGED,
+     .response = &wire_snapshot, .summary = "List snapshots"},
+    {"POST", "/v1/snapshots/{id}/restore", snapshot_restore, NULL, ROLE_RENTER, 0,
+     .response = &wire_snapshot,
+     .summary = "Put a snapshot back on its disk; what is there now is lost"},
+    {"DELETE", "/v1/snapshots/{id}", snapshot_delete, NULL, ROLE_RENTER, 0,
+     .response = &wire_snapshot, .summary = "Delete a snapshot"},
     {"GET", "/v1/images", image_list, NULL, ROLE_RENTER, ROUTE_PAGED, .response = &wire_image,
      .summary = "List images: everybody's, yours, and those of the catalogue"},
     {"POST", "/v1/images", image_import_post, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,

@@ -11,6 +11,7 @@
 #include "server/lease.h"
 #include "server/node.h"
 #include "server/operation.h"
+#include "server/snapshot.h"
 #include "server/volume.h"
 #include <inttypes.h>
 #include <pthread.h>
@@ -32,6 +33,10 @@ const struct operation_kind operation_kinds[] = {
     {"sanitize", node_run_sanitize, 20, node_sanitize_gave_up, .slow = true},
     {"node_test", node_run_test, 5, node_test_gave_up},
     {"volume_remove", volume_run_remove, 0, NULL},
+    {"volume_grow", volume_run_grow, 0, NULL},
+    {"snapshot_make", snapshot_run_make, 5, snapshot_make_gave_up, .slow = true},
+    {"snapshot_restore", snapshot_run_restore, 20, NULL, .slow = true},
+    {"snapshot_remove", snapshot_run_remove, 0, NULL},
     {"image_import", image_run_import, 5, image_import_gave_up, .slow = true},
     {"image_remove", image_run_remove, 20, NULL, .slow = true},
     {"image_save", image_run_save, 10, image_save_gave_up, .slow = true},
@@ -89,7 +94,9 @@ struct claim {
     struct job *jobs; /* result */
 };
 /* Quick work first: a start must not wait behind wipes that take minutes. */
-#define SLOW_KINDS "('sanitize', 'image_import', 'image_remove', 'image_save')"
+#define SLOW_KINDS                                                                                 \
+    "('sanitize', 'image_import', 'image_remove', 'snapshot_make', 'snapshot_restore', "           \
+    "'image_save')"
 static const char sql_due[] =
     "SELECT id, ref, COALESCE(node_name, '') FROM operation WHERE state = 'pending' AND "
     "next_us <= ?1 AND CASE WHEN kind IN " SLOW_KINDS " THEN 1 ELSE 0 END = ?2 "

@@ -389,8 +389,12 @@ static int dispatch(struct fleet *f, int fd, const struct jr_val *request, struc
         lease_list(f, name, w);
     else if (sl_streq(op, "lease.logs"))
         jw_str(w, "text", "a simulated instance prints nothing\n");
-    else if (sl_streq(op, "volume.remove"))
+    else if (sl_streq(op, "volume.remove") || sl_streq(op, "snapshot.remove"))
         jw_bool(w, "removed", true);
+    else if (sl_streq(op, "volume.grow"))
+        jw_bool(w, "grown", true);
+    else if (sl_streq(op, "volume.snapshot") || sl_streq(op, "volume.restore"))
+        jw_str(w, "method", "reflink");
     else if (sl_streq(op, "image.list"))
         image_list(n, w);
     else if (sl_streq(op, "image.remove")) {

@@ -22,7 +22,12 @@
 #define AGENT_OP_LEASE_LIST "lease.list" /* -> leases; takes over leases whose supervisor died */
 #define AGENT_OP_LEASE_LOGS "lease.logs" /* lease, tail_bytes -> text */
 #define AGENT_OP_VOLUME_REMOVE "volume.remove" /* volume -> removed */
-#define AGENT_OP_SANITIZE "sanitize"           /* cards, lease, account -> result, steps */
+#define AGENT_OP_VOLUME_GROW                                                                       \
+    "volume.grow" /* volume, size_bytes -> grown, now; also while mounted */
+#define AGENT_OP_VOLUME_SNAPSHOT "volume.snapshot" /* volume, snapshot -> method: reflink, copy */
+#define AGENT_OP_VOLUME_RESTORE "volume.restore"   /* volume, snapshot, size_bytes -> method */
+#define AGENT_OP_SNAPSHOT_REMOVE "snapshot.remove" /* snapshot -> removed */
+#define AGENT_OP_SANITIZE "sanitize"               /* cards, lease, account -> result, steps */
 
 #define AGENT_SOCKET "/run/starlease/agent.sock" /* where agentd listens unless told otherwise */
 

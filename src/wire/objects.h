@@ -17,7 +17,7 @@ extern const struct wire_object wire_trial, wire_identity, wire_trial_grant;
 extern const struct wire_object wire_accepted;
 extern const struct wire_object wire_wallet, wire_txn, wire_entry, wire_statement;
 extern const struct wire_object wire_quote, wire_lease, wire_lease_ssh, wire_lease_step, wire_logs,
-    wire_autostop, wire_offer, wire_stop_preview, wire_tariff;
+    wire_autostop, wire_offer, wire_stop_preview, wire_tariff, wire_snapshot;
 extern const struct wire_object wire_record, wire_record_file, wire_volume, wire_image,
     wire_image_progress, wire_node, wire_certificate, wire_operation;
 extern const struct wire_object wire_invoice, wire_invoice_line, wire_invoice_party;

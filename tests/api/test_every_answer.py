@@ -129,7 +129,13 @@ def lifecycle(ann, op, lease):
     ann.must("GET", "/v1/images/" + image["id"])
     disk = ann.must("GET", "/v1/volumes")["items"][0]
     ann.must("GET", "/v1/volumes/" + disk["id"])
-    return {"leases": lease["id"], "volumes": disk["id"], "operations": operation["id"], "images": image["id"], "records": record["id"]}
+    ann.must("POST", f"/v1/volumes/{disk['id']}/grow", {"size_gb": 20})
+    snap = ann.must("POST", f"/v1/volumes/{disk['id']}/snapshots", {"name": "a"})
+    wait_for(lambda: ann.must("GET", "/v1/snapshots")["items"][0]["state"] == "available", 30, "the snapshot")
+    ann.must("POST", f"/v1/snapshots/{snap['id']}/restore")
+    wait_for(lambda: all(o["state"] == "done" for o in ann.must("GET", f"/v1/operations?ref={disk['id']}")["items"]), 30, "the restore")
+    ann.must("DELETE", f"/v1/snapshots/{snap['id']}")
+    return {"leases": lease["id"], "volumes": disk["id"], "snapshots": snap["id"], "operations": operation["id"], "images": image["id"], "records": record["id"]}
 
 
 def a_stranger(bob, ids):

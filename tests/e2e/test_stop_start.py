@@ -75,11 +75,51 @@ def anew(me, operator):
 def disk(me):
     """A GB at 72.00 for 30 days, by the second, running or stopped."""
     show = [v for v in me.json("volume", "list")["items"] if v["name"] == "big"][0]
-    t.equal((show["price_per_month"], show["kept_until"]), ("72.00", None), "the disk shows its price")
+    t.equal((show["price_per_month"], show["kept_until"]), ("216.00", None), "the disk shows its price, of all its GB")
     line = wait_for(lambda: [x for x in me.json("api", "GET", "/v1/statements")["statement"]["lines"]
                              if x["lease"] == show["id"] and x["seconds"] > 0], 60, "a charge")[0]
     t.equal((line["model"], line["gpus"], line["charge_micro"]), ("disk", 1, (72000000 * line["seconds"] * 2 + 2592000) // (2 * 2592000)),
             "a disk is a line of its own: GB times the tariff, by the second")
+
+
+def grow_and_snapshots(me):
+    """Disks grow, also while they are used (vast: volumes cannot grow); a snapshot brings back what was."""
+    me("start", "--yes", "--no-gpu", "big")
+    kb = lambda: int(me.inside("big", "df -k / | tail -n 1 | awk '{print $2}'"))  # noqa: E731
+    before = kb()
+    out = me("volume", "grow", "big", "2")
+    t.ok("144.00" in out, "a disk of 2 GB costs what 2 GB cost", out)
+    with open("/proc/self/status") as f:
+        effective = int([x.split()[1] for x in f if x.startswith("CapEff")][0], 16)
+    if effective >> 24 & 1:  # CAP_SYS_RESOURCE
+        wait_for(lambda: kb() > before * 3 // 2, 60, "the file system to grow")
+        t.equal(me.inside("big", "cat /root/work"), "work\n", "a disk grows while its instance runs, and keeps what is on it")
+    else:
+        t.skip("a disk grows while its instance runs", "it needs CAP_SYS_RESOURCE; it grows at the next start")
+    bad = {s: me.call("volume", "grow", "big", s).returncode for s in ("1", "2", "0", "-5", "x")}
+    t.equal(set(bad.values()), {2}, "it never shrinks")
+    t.equal(me.call("volume", "grow", "big", "99999").returncode, 6, "the quota of disk holds for it")
+    t.equal(me.call("snapshot", "create", "big").returncode, 5, "a snapshot needs a stopped instance")
+    me("stop", "big")
+    me("snapshot", "create", "big", "--name", "before")
+    snap = me.json("snapshot", "list")["items"][0]
+    t.ok(snap["state"] == "available" and snap["method"] in ("reflink", "copy"), "a snapshot says whether it shares its blocks or is a copy", snap)
+    me("start", "--yes", "--no-gpu", "big")
+    t.ok(kb() > before * 3 // 2, "after the next start at the latest the file system is as large as the disk")
+    me.inside("big", "rm /root/work; echo other > /root/other; sync")
+    t.equal(me.call("snapshot", "restore", "--yes", "before").returncode, 5, "it is not put back under a running instance")
+    me("stop", "big")
+    t.equal(me.call("snapshot", "restore", "before").returncode, 2, "putting it back is asked for first")
+    me("snapshot", "restore", "--yes", "before")
+    me("volume", "grow", "big", "3")
+    me("start", "--yes", "--no-gpu", "big")
+    t.equal(me.inside("big", "cat /root/work; ls /root"), "work\nwork\n", "a snapshot brings back what was on the disk")
+    t.ok(kb() > before * 5 // 2, "a disk grows while its instance is stopped, too")
+    me("stop", "big")
+    sizes = [x["gpus"] for x in me.json("api", "GET", "/v1/statements")["statement"]["lines"] if x["lease"] == snap["volume"]]
+    t.equal(sizes, [1, 2, 3], "one line of the bill for each size (cloudstack#6717)")
+    t.equal(me("snapshot", "rm", "before").split()[1], "deleted", "a snapshot is deleted")
+    t.equal(me.json("snapshot", "list")["items"], [], "and is gone from the list")
 
 
 def held_by_another(server, me, bob):
@@ -110,6 +150,9 @@ def story(agent, server):
         me("stop", "other")
         wait_for(lambda: operator.json("node", "list")["items"][0]["account"] is None, 60, "a free node")
         held_by_another(server, me, bob)
+        snapshots = os.path.join(agent.state, "snapshots")
+        grow_and_snapshots(me)
+        wait_for(lambda: os.listdir(snapshots) == [], 60, "the snapshot's file to go")
         disk(me)
         bill = os.path.join(me.home, "bill.json")
         me("bill", "export", bill)

@@ -47,3 +47,10 @@ ALTER TABLE volume ADD COLUMN tariff_id TEXT NOT NULL DEFAULT '';         -- pin
 ALTER TABLE volume ADD COLUMN kept_until_us BIGINT NOT NULL DEFAULT 0;    -- unpaid: deleted then, unless funds come
 ALTER TABLE volume ADD COLUMN warned_us BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX volume_unpaid ON volume(kept_until_us) WHERE kept_until_us > 0;
+
+-- What a disk was at one time. On the node of its disk; method: reflink or copy, as the node could.
+CREATE TABLE snapshot (
+  id TEXT PRIMARY KEY, account_id TEXT NOT NULL REFERENCES account(id), volume_id TEXT NOT NULL REFERENCES volume(id), name TEXT NOT NULL,
+  state TEXT NOT NULL, state_since_us BIGINT NOT NULL, size_bytes BIGINT NOT NULL, node_name TEXT NOT NULL, method TEXT NOT NULL DEFAULT '',
+  created_us BIGINT NOT NULL);
+CREATE INDEX snapshot_account ON snapshot(account_id, id);
