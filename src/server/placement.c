@@ -7,7 +7,7 @@ enum { NUMA_SAME = 10, NUMA_OTHER = 20, LINK_XGMI = 10, LINK_PCIE = 40, LINK_NON
 /* KFD reports 15 for XGMI between cards (13 inside a package, 41 across packages of one card's
  * partitions) and 72 for PCIe peer to peer. */
 enum { KFD_XGMI_MAX = 41 };
-enum { CANDIDATES_MAX = 64 };
+enum { TOPOLOGY_TEXT = PLACE_CARDS_MAX * (PLACE_CARDS_MAX - 1) + 1 };
 
 static inline int lowest(uint64_t m)
 {
@@ -213,8 +213,7 @@ bool place_topology_parse(const char *text, int cards, struct place_topology *re
     " AND i.digest = " digest ")"
 static const char sql_mine[] =
     "SELECT name, cards, free_mask, place_order, topology FROM node "
-    "WHERE account_id = ?1 AND model = ?2 AND free_cards >= ?3" NODE_OPEN HAS_IMAGE(
-        "?4", "?5") " ORDER BY free_cards, place_order LIMIT 64";
+    "WHERE account_id = ?1 AND model = ?2 AND free_cards >= ?3" NODE_OPEN HAS_IMAGE("?4", "?5");
 static const char sql_open[] =
     "SELECT name, cards, free_mask, place_order, topology FROM node "
     "WHERE model = ?1 AND state = 'available' AND free_cards >= ?2 AND account_id IS NULL "
@@ -228,45 +227,61 @@ static const char sql_stock[] =
     "'sanitizing') THEN free_cards ELSE 0 END), 0), COALESCE(SUM(cards), 0) FROM node "
     "WHERE model = ?1 AND state <> 'retired'";
 
+/* The best node seen so far and the one that is looked at. */
 struct candidates {
-    struct place_node node[CANDIDATES_MAX + 1];
-    char name[CANDIDATES_MAX + 1][64];
-    char *topology[CANDIDATES_MAX + 1];
-    int n;
+    struct place_want want;
+    struct place_node node[2];
+    char name[2][64], topology[2][TOPOLOGY_TEXT];
+    bool found;
 };
 
-static int gather(struct db_q *q, int rc, struct candidates *k, bool mine, struct sl_arena *a,
-                  struct sl_err *err)
+static void look_at(struct candidates *k, struct db_q *q, bool mine)
 {
-    while (rc >= 0 && k->n <= CANDIDATES_MAX && (rc = db_next(q, err)) > 0) {
-        (void)snprintf(k->name[k->n], sizeof k->name[0], "%s", db_text(q, 0));
-        k->topology[k->n] = sl_arena_strdup(a, db_text(q, 4));
-        k->node[k->n++] = (struct place_node){.cards = (int)db_int(q, 1),
-                                              .free_mask = (uint64_t)db_int(q, 2),
-                                              .order = db_int(q, 3),
-                                              .mine = mine,
-                                              .open = !mine};
+    struct place_result r;
+    int at = k->found;
+    (void)snprintf(k->name[at], sizeof k->name[0], "%s", db_text(q, 0));
+    (void)snprintf(k->topology[at], sizeof k->topology[0], "%s", db_text(q, 4));
+    k->node[at] = (struct place_node){.cards = (int)db_int(q, 1),
+                                      .free_mask = (uint64_t)db_int(q, 2),
+                                      .order = db_int(q, 3),
+                                      .mine = mine,
+                                      .open = !mine};
+    if (place(k->node, at + 1, &k->want, &r) < 0)
+        return;
+    k->found = true;
+    if (r.node == 1) {
+        memcpy(k->name[0], k->name[1], sizeof k->name[0]);
+        memcpy(k->topology[0], k->topology[1], sizeof k->topology[0]);
+        k->node[0] = k->node[1];
     }
+}
+
+static int gather(struct db_q *q, int rc, struct candidates *k, bool mine, struct sl_err *err)
+{
+    while (rc >= 0 && (rc = db_next(q, err)) > 0)
+        look_at(k, q, mine);
     db_done(q);
     return rc < 0 ? -1 : 0;
 }
 
 static int find(struct db_c *c, const struct place_ask *ask, struct candidates *k,
-                struct sl_arena *a, struct sl_err *err)
+                struct sl_err *err)
 {
     struct db_q q;
     int rc;
     if (ask->node_name) {
         rc = db_query(c, &q, err, sql_one, "ttittt", ask->node_name, ask->model, ask->gpus,
                       ask->account_id, ask->image, ask->digest);
-        return gather(&q, rc, k, true, a, err);
+        return gather(&q, rc, k, true, err);
     }
     rc = db_query(c, &q, err, sql_mine, "ttitt", ask->account_id, ask->model, ask->gpus, ask->image,
                   ask->digest);
-    if (gather(&q, rc, k, true, a, err) < 0)
+    if (gather(&q, rc, k, true, err) < 0)
         return -1;
+    if (k->found && ask->gpus < k->node[0].cards) /* no other account's node is cheaper */
+        return 0;
     rc = db_query(c, &q, err, sql_open, "titt", ask->model, ask->gpus, ask->image, ask->digest);
-    return gather(&q, rc, k, false, a, err);
+    return gather(&q, rc, k, false, err);
 }
 
 static int stock(struct db_c *c, const char *model, int64_t *ret_free, int64_t *ret_total,
@@ -303,19 +318,17 @@ static int refuse(struct db_c *c, const struct place_ask *ask, struct sl_err *er
 int place_in_db(struct db_c *c, struct server *s, const struct place_ask *ask, char ret_node[64],
                 uint64_t *ret_mask, struct sl_err *err)
 {
-    SL_AUTO_ARENA struct sl_arena a = {0};
-    struct candidates *k = sl_arena_alloc(&a, sizeof *k);
-    struct place_want want = {(int)ask->gpus};
-    struct place_result r;
-    if (find(c, ask, k, &a, err) < 0)
+    struct candidates k;
+    struct place_topology t;
+    k.want = (struct place_want){(int)ask->gpus};
+    k.found = false;
+    if (find(c, ask, &k, err) < 0)
         return -1;
-    if (place(k->node, k->n, &want, &r) < 0)
+    if (!k.found)
         return refuse(c, ask, err);
-    const struct place_node *p = &k->node[r.node];
-    struct place_topology *t = sl_arena_alloc(&a, sizeof *t);
-    if (place_topology_parse(k->topology[r.node], p->cards, t))
-        r.mask = place_cards(p->free_mask, want.gpus, t);
-    memcpy(ret_node, k->name[r.node], 64);
-    *ret_mask = r.mask;
+    const struct place_node *p = &k.node[0];
+    bool told = place_topology_parse(k.topology[0], p->cards, &t);
+    *ret_mask = place_cards(p->free_mask, (int)ask->gpus, told ? &t : NULL);
+    memcpy(ret_node, k.name[0], 64);
     return 0;
 }

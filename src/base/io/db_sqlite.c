@@ -6,6 +6,7 @@
 #include "base/core/failpoint.h"
 #include "base/core/mem.h"
 #include "base/io/db.h"
+#include "base/io/db_pcache.h"
 #include "base/io/db_wal.h"
 #include <errno.h>
 #include <pthread.h>
@@ -806,6 +807,7 @@ static void library_once(void)
 {
     SL_ASSERT(sqlite3_threadsafe());
     SL_ASSERT(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK);
+    db_pcache_install();
 }
 
 int db_open(const struct db_options *o, const char *const *migrations, struct db **ret_db,

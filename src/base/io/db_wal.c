@@ -67,7 +67,7 @@ static int wal_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 
 /* Everything else sees a log without anything held back. */
 #define FLUSHED(call)                                                                              \
-    struct db_wal *w = wal_of(f);                                                                     \
+    struct db_wal *w = wal_of(f);                                                                  \
     int rc = flush(w);                                                                             \
     return rc == SQLITE_OK ? w->real->pMethods->call : rc
 
@@ -81,8 +81,8 @@ static int wal_truncate(sqlite3_file *f, sqlite3_int64 size)
     FLUSHED(xTruncate(w->real, size));
 }
 
-/* The header of a log that starts anew is synced at once even so: SQLite needs it on the disk before
- * the first frame, or old frames might pass for new ones. */
+/* The header of a log that starts anew is synced at once even so: SQLite needs it on the disk
+ * before the first frame, or old frames might pass for new ones. */
 static int wal_sync(sqlite3_file *f, int flags)
 {
     struct db_wal *w = wal_of(f);
