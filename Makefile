@@ -51,7 +51,7 @@ deps-demo:
 demo: deps-demo
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
 	ninja -C $(BUILD) starlease starleased starlease-agentd starlease-agent starlease-init starport
-	BUILD=$(BUILD) scripts/demo.sh
+	BUILD=$(BUILD) TORCH=$(TORCH) scripts/demo.sh
 demo-stop:
 	BUILD=$(BUILD) scripts/demo.sh stop
 

@@ -291,6 +291,27 @@ work() {
 }
 has_metric() { renter show first -o json | json metric.sha256; }
 
+# A record that a stranger can recompute: seeded by the lease's nonce, signed by the control plane.
+benchmark() {
+    show_renter bench run --in first "${SSH_KEY[@]}" --repeats 5 --warmup 1 --figure 'time ' \
+        --out "$DATA/client/bench.json" kernel perl /root/demo-job.pl --bench
+    show_renter bench verify "$DATA/client/bench.json"
+}
+# The same with PyTorch: ResNet-50 on the processor, in an image with Debian's python3-torch (make demo TORCH=1).
+torch_benchmark() {
+    [ -s "$DATA/torch-cpu.tar" ] || {
+        "$TREE/images/torch-cpu.sh" "$DATA/new.torch-cpu.tar"
+        mv "$DATA/new.torch-cpu.tar" "$DATA/torch-cpu.tar"
+    }
+    IMAGE=torch-cpu image_available || show_operator image import torch-cpu "$DATA/torch-cpu.tar"
+    show_renter run --yes --gpu "$MODEL:1" --name torch --disk-gb 20 torch-cpu
+    show_renter bench run --in torch "${SSH_KEY[@]}" --batch 4 --image 64 --steps 5 --warmup 1 --repeats 2 \
+        --out "$DATA/client/bench-resnet50.json" resnet50
+    show_renter bench verify "$DATA/client/bench-resnet50.json"
+    show_renter stop torch
+    show_renter rm --yes torch
+}
+
 second_instance() {
     show_renter run --yes --gpu "$MODEL:1" --name second $IMAGE
     show_renter exec "${SSH_KEY[@]}" second ls -l /shared/first-metric
@@ -354,6 +375,7 @@ summary() {
 First reproducible metric: dominant_eigenvalue $VALUE
   SHA-256 of the figures $SHA
   nonce chosen by the control plane at create: $NONCE
+Benchmark record: $DATA/client/bench.json (starlease bench verify FILE)
 
 The server is running at $URL (logs and data in $DATA).
   as the renter:    export STARLEASE_CONFIG=$DATA/client/config
@@ -385,11 +407,17 @@ demo() {
     show_renter run --yes --gpu "$MODEL:$FIRST" --name first $IMAGE
     step "Work: a numeric job over the nonce, on the shared drive"
     work
+    step "Benchmark: a record seeded by the nonce, signed, recomputed"
+    benchmark
     step "Stop"
     show_renter stop first
     renter bill export "$DATA/client/bill-before.json" >/dev/null
     step "Second instance sees the files"
     second_instance
+    if [ "${TORCH:-0}" = 1 ]; then
+        step "ResNet-50 on the processor, in an image with PyTorch"
+        torch_benchmark
+    fi
     step "Statement, verified offline"
     statement
     step "Both instances given up, the cards wiped"
