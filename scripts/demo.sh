@@ -304,7 +304,7 @@ torch_benchmark() {
         mv "$DATA/new.torch-cpu.tar" "$DATA/torch-cpu.tar"
     }
     IMAGE=torch-cpu image_available || show_operator image import torch-cpu "$DATA/torch-cpu.tar"
-    show_renter run --yes --gpu "$MODEL:1" --name torch --disk-gb 20 torch-cpu
+    show_renter run --yes --gpu "$MODEL:1" --name torch --disk 20 torch-cpu
     show_renter bench run --in torch "${SSH_KEY[@]}" --batch 4 --image 64 --steps 5 --warmup 1 --repeats 2 \
         --out "$DATA/client/bench-resnet50.json" resnet50
     show_renter bench verify "$DATA/client/bench-resnet50.json"
