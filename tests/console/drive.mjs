@@ -175,7 +175,7 @@ async function seed(context, page, leaseId) {
   tell(!(await page.evaluate(() => window.pwned)), 'markup in the URL stays text');
 }
 
-const RENTER = ['/', '/create', '/instances', '/instances/LEASE', '/volumes', '/images', '/wallet', '/access', '/activity'];
+const RENTER = ['/', '/create', '/instances', '/instances/LEASE', '/volumes', '/images', '/wallet', '/invoices', '/access', '/activity'];
 const OPERATOR = ['/fleet', '/nodes/sim-00001', '/pricing', '/accounts', '/operations', '/books'];
 const nameOf = (p) => p.replace(/^\/$/, 'prices').replace(/^\//, '').replace('/LEASE', '').replace('/sim-00001', '');
 

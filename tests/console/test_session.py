@@ -185,7 +185,7 @@ def words():
     used = set(re.findall(r"""['"]([a-z_]+(?:\.[a-zA-Z_]+)*)['"]""", source))
     called = set(re.findall(r"""\bt\(\s*'([^']+)'""", source))
     t.equal(sorted(called - set(en)), [], "no text is missing")
-    made = ("state.", "step.", "op.", "txn.", "noun.", "role.", "cell.", "node.", "actor.", "tariff.", "unit.")  # keys put together from words of the server
+    made = ("state.", "step.", "op.", "txn.", "noun.", "role.", "cell.", "node.", "actor.", "tariff.", "unit.", "invoice.", "invoicekind.")  # keys put together from words of the server
     t.equal(sorted(k for k in en if k not in used and not k.startswith(made)), [], "no text is unused")
     t.equal([k for k, v in zh.items() if v == en[k] and re.search(r"[a-z]{3}", v)], [], "every text is translated")
 
@@ -195,8 +195,8 @@ def commands():
     source = "".join(open(os.path.join(d, n), encoding="utf-8").read() for d, _, fs in os.walk(WEB + "/src/pages") for n in fs)
     shown = set(re.findall(r"""[`"']starlease ([a-z]+(?: [a-z]+)?)([^`"']*)""", source))
     wrong = []
-    shown |= {("node " + v, "") for v in ("drain", "resume", "retire")}  # put together from a word
-    for verb, rest in shown - {x for x in shown if x[0] == "node"}:
+    shown |= {("node " + v, "") for v in ("drain", "resume", "retire")} | {("invoice issue", ""), ("invoice confirm", "")}  # put together from a word
+    for verb, rest in shown - {x for x in shown if x[0] in ("node", "invoice")}:
         p = None
         for v in (verb, verb.split()[0]):
             p = subprocess.run([os.path.join(BUILD, "starlease"), "help"] + v.split(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

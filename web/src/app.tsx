@@ -7,6 +7,7 @@ import { type Key, lang, setLang, setTheme, t, theme } from './i18n';
 import { connected, listenAs, useList } from './live';
 import { Access, Activity, Wallet } from './pages/account';
 import { Create } from './pages/create';
+import { Invoices } from './pages/invoices';
 import { Instance, Instances } from './pages/instances';
 import { Accounts, Books, Fleet, NodePage, OperationsPage, PriceEditor } from './pages/operator';
 import { Prices, SignIn, signOut, SignUp } from './pages/public';
@@ -25,6 +26,7 @@ const routes: Route[] = [
   { path: '/volumes', page: Volumes, role: 'renter' },
   { path: '/images', page: Images, role: 'renter' },
   { path: '/wallet', page: Wallet, role: 'renter' },
+  { path: '/invoices', page: Invoices, role: 'renter' },
   { path: '/access', page: Access, role: 'renter' },
   { path: '/activity', page: Activity, role: 'renter' },
   { path: '/fleet', page: Fleet, role: 'operator' },
@@ -35,7 +37,7 @@ const routes: Route[] = [
   { path: '/books', page: Books, role: 'operator' },
 ];
 
-const RENTER: [string, Key][] = [['/', 'prices.title'], ['/create', 'create.title'], ['/instances', 'instances.title'], ['/volumes', 'volumes.title'], ['/images', 'images.title'], ['/wallet', 'wallet.title'], ['/access', 'access.title'], ['/activity', 'activity.title']];
+const RENTER: [string, Key][] = [['/', 'prices.title'], ['/create', 'create.title'], ['/instances', 'instances.title'], ['/volumes', 'volumes.title'], ['/images', 'images.title'], ['/wallet', 'wallet.title'], ['/invoices', 'invoices.title'], ['/access', 'access.title'], ['/activity', 'activity.title']];
 const OPERATOR: [string, Key][] = [['/fleet', 'fleet.title'], ['/pricing', 'pricing.title'], ['/accounts', 'accounts.title'], ['/operations', 'operations'], ['/books', 'books.title']];
 
 function Links({ of }: { of: [string, Key][] }) {

@@ -45,7 +45,7 @@ const MARKS: Record<string, [string, string]> = {
   running: ['good', '●'], available: ['good', '●'], good: ['good', '●'], done: ['good', '✓'], active: ['good', '●'], ok: ['good', '✓'],
   placed: ['busy', '◔'], starting: ['busy', '◑'], stopping: ['busy', '◑'], testing: ['busy', '◑'], sanitizing: ['busy', '◑'], importing: ['busy', '◑'],
   creating: ['busy', '◔'], pending: ['busy', '◔'], queued: ['busy', '◔'], requested: ['busy', '◔'], enrolled: ['busy', '◔'], leased: ['busy', '●'], attached: ['good', '●'],
-  stopped: ['rest', '■'], draining: ['warn', '▲'], unknown: ['warn', '?'], unverified: ['warn', '?'], quarantined: ['bad', '✕'], failed: ['bad', '✕'],
+  stopped: ['rest', '■'], draft: ['busy', '◔'], issued: ['good', '✓'], reversing: ['warn', '▲'], reversed: ['rest', '○'], cancelled: ['rest', '○'], listed: ['rest', '○'], draining: ['warn', '▲'], unknown: ['warn', '?'], unverified: ['warn', '?'], quarantined: ['bad', '✕'], failed: ['bad', '✕'],
   bad: ['bad', '✕'], frozen: ['bad', '✕'], released: ['rest', '○'], deleted: ['rest', '○'], purged: ['rest', '○'], retired: ['rest', '○'],
 };
 export function State({ name }: { name: string }) {
