@@ -5,6 +5,7 @@ MONEY = ["test_base", "test_meter", "test_wallet", "test_bill"]
 LEASE = ["test_lease", "test_placement"]
 BUNDLE = ["test_bundle"]
 IMAGES = ["test_registry", "test_image"]
+SESSION = ["test_session.py"]
 
 MUTANTS = [
     # ---- money ----
@@ -62,4 +63,11 @@ MUTANTS = [
     ("old-rocm-is-not-flagged", "src/server/image_catalogue.c", "version_number(rocm) < version_number(n->rocm_min)",
      "version_number(rocm) <= 0", IMAGES),
     ("password-in-clear", "src/server/image_work.c", "secret_seal(key, pair, n, sealed);", "snprintf(sealed, n + 1, \"%s\", pair);", IMAGES),
+    # ---- the console ----
+    ("any-csrf-value-will-do", "src/server/session.c", "if (r->csrf && strlen(r->csrf) == CSRF_TEXT - 1 && bytes_equal(r->csrf, want, CSRF_TEXT - 1))",
+     "if (r->csrf)", SESSION),
+    ("a-session-writes-for-a-reader", "src/server/session.c", "want.scopes = who.read_only ? \"read\" : \"read,write\";", "want.scopes = \"read,write\";", SESSION),
+    ("a-code-counts-twice", "src/server/totp.c", "if (!bytes_equal(digits, code, 6) || at <= f->last_step)", "if (!bytes_equal(digits, code, 6))", SESSION),
+    ("bearer-tokens-in-cookies", "src/server/auth.c", "if (sl_starts(authorization + 7, \"sls_\") && person(c, s, authorization + 7, ret, err) == 0)",
+     "if (person(c, s, authorization + 7, ret, err) == 0)", SESSION),
 ]
