@@ -247,8 +247,8 @@ static void an_issued_invoice_cannot_be_changed_by_hand(void **state)
         "DELETE FROM invoice",
         "UPDATE invoice_line SET item = 'x'",
         "DELETE FROM invoice_line",
-        "INSERT INTO invoice_line SELECT invoice_id, 99, item, spec, unit, ref, price_version_id, "
-        "0, 0, 0, 0, 0 FROM invoice_line"};
+        ("INSERT INTO invoice_line SELECT invoice_id, 99, item, spec, unit, ref, price_version_id, "
+         "0, 0, 0, 0, 0 FROM invoice_line")};
     char account[ID_TEXT], lease[ID_TEXT];
     struct world *w = shop(account, lease);
     struct sl_err err;
