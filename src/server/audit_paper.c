@@ -43,6 +43,35 @@ const struct audit_sql audit_papers[] = {
      "IN ('draft', 'cancelled')) OR (i.kind = 'blue' AND (i.state = 'reversed') <> (r.id IS NOT "
      "NULL)) OR (r.id IS NOT NULL AND (r.total_micro <> -i.total_micro OR r.net_micro <> "
      "-i.net_micro))"},
+    {"I13", "voucher credit is what its codes gave, within their uses",
+     "SELECT t.id, 'a voucher without its use' FROM txn t LEFT JOIN voucher_use u ON u.txn_id = "
+     "t.id WHERE t.kind = 'voucher' AND u.txn_id IS NULL UNION ALL SELECT u.txn_id, 'booked is "
+     "not ' || u.amount_micro FROM voucher_use u JOIN voucher_batch b ON b.id = u.batch_id LEFT "
+     "JOIN txn t ON t.id = u.txn_id AND t.kind = 'voucher' AND t.account_id = u.account_id LEFT "
+     "JOIN entry e ON e.txn_id = t.id AND e.amount_micro > 0 WHERE COALESCE(e.amount_micro, 0) <> "
+     "u.amount_micro OR b.value_micro <> u.amount_micro UNION ALL SELECT v.batch_id, 'uses left ' "
+     "|| v.uses_left || ', used ' || (SELECT COUNT(*) FROM voucher_use u WHERE u.code_hash = "
+     "v.code_hash) FROM voucher v JOIN voucher_batch b ON b.id = v.batch_id WHERE v.uses_left + "
+     "(SELECT COUNT(*) FROM voucher_use u WHERE u.code_hash = v.code_hash) <> b.uses UNION ALL "
+     "SELECT u.batch_id, u.account_id || ' used more codes than it may' FROM voucher_use u JOIN "
+     "voucher_batch b ON b.id = u.batch_id GROUP BY u.batch_id, u.account_id, b.per_account "
+     "HAVING COUNT(*) > b.per_account"},
+    {"I9", "a booked payment is one top-up of its account and amount",
+     "SELECT p.id, 'it is ' || p.state || ', and its top-up does not fit' FROM payment p LEFT JOIN "
+     "txn t ON t.id = p.txn_id AND t.kind = 'topup' AND t.account_id = p.account_id AND t.currency "
+     "= p.currency LEFT JOIN entry e ON e.txn_id = t.id AND e.amount_micro = p.amount_micro WHERE "
+     "(p.state = 'booked') <> (e.txn_id IS NOT NULL) UNION ALL SELECT MAX(p.id), 'top-up ' || "
+     "p.txn_id || ' is that of several payments' FROM payment p WHERE p.txn_id IS NOT NULL GROUP "
+     "BY p.txn_id HAVING COUNT(*) > 1"},
+    {"I10", "what is payable is what refunds wait for",
+     "SELECT a.id, 'payable ' || a.balance_micro || ', refunds wait for ' || COALESCE((SELECT "
+     "SUM(p.amount_micro) FROM payout p WHERE p.state = 'requested' AND p.currency = a.currency), "
+     "0) FROM ledger_account a WHERE a.kind = 'payable' AND a.balance_micro <> COALESCE((SELECT "
+     "SUM(p.amount_micro) FROM payout p WHERE p.state = 'requested' AND p.currency = a.currency), "
+     "0) UNION ALL SELECT p.id, 'it is ' || p.state || ' and has ' || COUNT(t.id) || ' "
+     "transactions' FROM payout p LEFT JOIN txn t ON t.ref = p.id AND t.account_id = p.account_id "
+     "AND t.kind LIKE 'payout%' GROUP BY p.id, p.state HAVING COUNT(t.id) <> CASE p.state WHEN "
+     "'requested' THEN 1 ELSE 2 END"},
     {"I14", "the guards of invoices are in place",
      "SELECT w.name, 'trigger is missing' FROM (SELECT 'invoice_numbered' AS name UNION ALL SELECT "
      "'invoice_no_delete' UNION ALL SELECT 'invoice_line_no_update' UNION ALL SELECT "

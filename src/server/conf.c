@@ -93,6 +93,11 @@ const struct conf_key server_conf_keys[] = {
         "technology service"),
     KEY("invoice", "tax_rate_bp", CONF_INT, invoice_tax_bp, "600", 0, 5000,
         "tax contained in prices, in hundredths of a percent: 600 is 6 %"),
+    KEY("payment", "keys", CONF_PATH, payment_keys, "", 0, 0,
+        "file of lines PROVIDER KEY: who may tell of payments; two lines of a provider are its old "
+        "and new key"),
+    KEY("payment", "tolerance", CONF_DURATION, payment_tolerance_s, "5m", 1, 3600,
+        "how far the time of a payment's signature may be off"),
     KEY("prices", "files", CONF_TEXT, price_files, "", 0, 0,
         "price files (CSV) imported at start, blanks between"),
     KEY("prices", "models", CONF_PATH, model_file, "", 0, 0,

@@ -63,6 +63,9 @@ struct server_conf {
     /* [invoice] */
     const char *invoice_seller, *invoice_tax_id, *invoice_item; /* "" = not set */
     int64_t invoice_tax_bp;                                     /* 600 = 6 % */
+    /* [payment] */
+    const char *payment_keys; /* file of lines "PROVIDER KEY"; "" = no webhook */
+    int64_t payment_tolerance_s;
     /* [prices] */
     const char *price_files;                    /* CSV files imported at start, blanks between */
     const char *model_file;                     /* CSV of card models, read at start */

@@ -700,6 +700,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
                  {"Content-Length", &length},
                  {"Expect", &c->expect},
                  {"Accept-Language", &r->accept_language},
+                 {"Starlease-Signature", &r->signature},
                  {"X-CSRF-Token", &r->csrf},
                  {"Cookie", &c->cookie},
                  {"Transfer-Encoding", &ignored}};

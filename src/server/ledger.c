@@ -11,6 +11,7 @@ static const char *const kind_names[] = {
     [LEDGER_HELD_CASH] = "held_cash", [LEDGER_HELD_CREDIT] = "held_credit",
     [LEDGER_BANK] = "bank",           [LEDGER_PROMO] = "promo",
     [LEDGER_REVENUE] = "revenue",     [LEDGER_GOODWILL] = "goodwill",
+    [LEDGER_PAYABLE] = "payable",     [LEDGER_ADJUST] = "adjust",
 };
 
 /* Rule I3: which kinds a transaction may take from and give to. With `pools` cash stays cash and
@@ -23,6 +24,10 @@ static const struct routing {
 } routing[] = {
     {"topup", K(BANK), K(CASH), false},
     {"grant", K(PROMO), K(CREDIT), false},
+    {"voucher", K(PROMO), K(CREDIT), false},
+    {"payout", K(CASH), K(PAYABLE), false},
+    {"payout_back", K(PAYABLE), K(CASH), false},
+    {"payout_paid", K(PAYABLE), K(BANK), false},
     {"hold", K(CASH) | K(CREDIT), K(HELD_CASH) | K(HELD_CREDIT), true},
     {"release", K(HELD_CASH) | K(HELD_CREDIT), K(CASH) | K(CREDIT), true},
     {"capture", K(HELD_CASH) | K(HELD_CREDIT), K(REVENUE), false},

@@ -26,6 +26,7 @@ enum ledger_kind {
     LEDGER_PROMO,    /* pays for trial grants */
     LEDGER_REVENUE,  /* captured charges */
     LEDGER_GOODWILL, /* pays for credits after a fault */
+    LEDGER_PAYABLE,  /* cash that is on its way back to renters */
     LEDGER_ADJUST,   /* pays for corrections by the operator */
     LEDGER_KIND_MAX
 };
@@ -39,7 +40,7 @@ struct posting {
 
 const char *ledger_kind_name(enum ledger_kind kind);
 bool ledger_kind_is_house(enum ledger_kind kind);
-/* The kinds of transaction: topup grant hold release capture refund goodwill. */
+/* The kinds of transaction: topup grant voucher hold release capture refund payout goodwill. */
 bool ledger_txn_kind_ok(const char *kind);
 /* May a transaction of this kind have these postings: routing table, sum zero, at least two. */
 bool ledger_routing_ok(const char *kind, const struct posting *p, int n);

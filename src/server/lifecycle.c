@@ -62,6 +62,12 @@ static const struct sm_state invoice_states[] = {
     [INVOICE_REVERSED]  = {"reversed",  0, false, 0, 0},
     [INVOICE_CANCELLED] = {"cancelled", 0, false, 0, 0},
 };
+static const struct sm_state payout_states[] = {
+    [PAYOUT_REQUESTED] = {"requested", SM_TO(PAYOUT_PAID) | SM_TO(PAYOUT_REJECTED) | SM_TO(PAYOUT_CANCELLED), false, 0, 0},
+    [PAYOUT_PAID]      = {"paid",      0, false, 0, 0},
+    [PAYOUT_REJECTED]  = {"rejected",  0, false, 0, 0},
+    [PAYOUT_CANCELLED] = {"cancelled", 0, false, 0, 0},
+};
 /* clang-format on */
 const struct sm lease_sm = {"lease", lease_states, LEASE_STATE_MAX};
 const struct sm node_sm = {"node", node_states, NODE_STATE_MAX};
@@ -69,6 +75,7 @@ const struct sm volume_sm = {"volume", volume_states, VOLUME_STATE_MAX};
 const struct sm image_sm = {"image", image_states, IMAGE_STATE_MAX};
 const struct sm snapshot_sm = {"snapshot", snapshot_states, SNAPSHOT_STATE_MAX};
 const struct sm operation_sm = {"operation", operation_states, OPERATION_STATE_MAX};
+const struct sm payout_sm = {"payout", payout_states, PAYOUT_STATE_MAX};
 const struct sm invoice_sm = {"invoice", invoice_states, INVOICE_STATE_MAX};
 
 void lifecycle_check(void)
@@ -80,6 +87,7 @@ void lifecycle_check(void)
     sm_check(&operation_sm);
     sm_check(&invoice_sm);
     sm_check(&snapshot_sm);
+    sm_check(&payout_sm);
     for (int i = 0; i < lease_sm.n; i++)
         SL_ASSERT(lease_sm.states[i].billed == (i == LEASE_RUNNING));
     SL_ASSERT(!sm_allowed(&node_sm, NODE_LEASED, NODE_AVAILABLE));
@@ -103,6 +111,8 @@ static const struct sm_sql {
      "UPDATE snapshot SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
     {&operation_sm, "operation", "id", "SELECT state FROM operation WHERE id = ?1",
      "UPDATE operation SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
+    {&payout_sm, "payout", "id", "SELECT state FROM payout WHERE id = ?1",
+     "UPDATE payout SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
     {&invoice_sm, "invoice", "id", "SELECT state FROM invoice WHERE id = ?1",
      "UPDATE invoice SET state = ?2, state_since_us = ?3 WHERE id = ?1"},
 };

@@ -77,7 +77,15 @@ enum invoice_state {
     INVOICE_STATE_MAX
 };
 
-extern const struct sm lease_sm, node_sm, volume_sm, image_sm, operation_sm, invoice_sm, snapshot_sm;
+enum payout_state {
+    PAYOUT_REQUESTED,
+    PAYOUT_PAID,
+    PAYOUT_REJECTED,
+    PAYOUT_CANCELLED,
+    PAYOUT_STATE_MAX
+};
+extern const struct sm lease_sm, node_sm, volume_sm, image_sm, operation_sm, invoice_sm, snapshot_sm,
+    payout_sm;
 
 /* Checks every table; aborts when one is broken. Called once at start. */
 void lifecycle_check(void);

@@ -44,9 +44,10 @@ struct req {
     size_t raw_n;
     /* What http.c found in the headers; NULL when absent. */
     const char *authorization, *content_type, *accept, *last_event_id, *address, *accept_language;
-    const char *csrf; /* X-CSRF-Token */
-    bool loopback;    /* the peer is this machine */
-    int64_t wait_s;   /* ROUTE_WAIT: filled by router_run for http.c, which does the waiting */
+    const char *csrf;      /* X-CSRF-Token */
+    const char *signature; /* Starlease-Signature */
+    bool loopback;         /* the peer is this machine */
+    int64_t wait_s;        /* ROUTE_WAIT: filled by router_run for http.c, which does the waiting */
 };
 struct reply {
     int status; /* 200 by default; 201 for creating POSTs */

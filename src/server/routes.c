@@ -17,6 +17,8 @@
 #include "server/money_api.h"
 #include "server/node.h"
 #include "server/operation.h"
+#include "server/payment.h"
+#include "server/payout.h"
 #include "server/quote.h"
 #include "server/router.h"
 #include "server/session.h"
@@ -28,6 +30,7 @@
 #include "server/token.h"
 #include "server/totp.h"
 #include "server/volume.h"
+#include "server/voucher.h"
 #include "wire/objects.h"
 
 #define BODY(table, type) .request = (table), .request_size = sizeof(type)
@@ -145,6 +148,37 @@ const struct route routes[] = {
      .summary = "Ask for the reversal of an invoice; a draft is cancelled at once"},
     {"POST", "/v1/invoices/{id}/confirm", invoice_confirm_post, .role = ROLE_OPERATOR,
      .response = &wire_invoice, .summary = "Confirm a reversal: answers the red letter"},
+    {"POST", "/v1/vouchers", voucher_create, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
+     BODY(voucher_fields, struct voucher_want), .response = &wire_voucher,
+     .summary = "Make codes that are worth credit; they are in this answer alone"},
+    {"GET", "/v1/vouchers", voucher_list, .role = ROLE_OPERATOR, .flags = ROUTE_PAGED,
+     .response = &wire_voucher, .summary = "Batches of codes"},
+    {"DELETE", "/v1/vouchers/{id}", voucher_revoke, .role = ROLE_OPERATOR,
+     .summary = "Withdraw a batch; what was redeemed stays"},
+    {"POST", "/v1/wallet/redeem", redeem_create, redeem_prepare, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     BODY(redeem_fields, struct redeem_want), .response = &wire_redeemed,
+     .summary = "Redeem a code for credit"},
+    {"POST", "/v1/payments/webhook/{provider}", payment_webhook, payment_prepare, ROLE_ANYONE, 0,
+     BODY(payment_fields, struct payment_event), .response = &wire_payment,
+     .summary = "A payment provider tells of a payment; signed (Starlease-Signature)"},
+    {"GET", "/v1/payments", payment_list, .role = ROLE_OPERATOR, .flags = ROUTE_PAGED,
+     .response = &wire_payment, .query_doc = "state=suspense", .summary = "What providers told"},
+    {"POST", "/v1/payments/{id}/resolve", payment_resolve_post, NULL, ROLE_OPERATOR, 0,
+     BODY(payment_resolve_fields, struct payment_resolve), .response = &wire_payment,
+     .summary = "Book a payment in suspense to an account, or say that it was sent back"},
+    {"POST", "/v1/refunds", payout_create, NULL, ROLE_RENTER, ROUTE_IDEMPOTENT,
+     BODY(payout_fields, struct payout_want), .response = &wire_refund,
+     .summary = "Ask for unspent cash back; it leaves the wallet at once"},
+    {"GET", "/v1/refunds", payout_list, .role = ROLE_RENTER, .flags = ROUTE_PAGED,
+     .response = &wire_refund, .summary = "Your refunds; an operator sees all"},
+    {"DELETE", "/v1/refunds/{id}", payout_cancel, .role = ROLE_RENTER, .response = &wire_refund,
+     .summary = "Take back a refund that was not paid yet"},
+    {"POST", "/v1/refunds/{id}/pay", payout_pay_post, NULL, ROLE_OPERATOR, 0,
+     BODY(payout_note_fields, struct payout_note), .response = &wire_refund,
+     .summary = "Say that a refund was paid"},
+    {"POST", "/v1/refunds/{id}/reject", payout_reject_post, NULL, ROLE_OPERATOR, 0,
+     BODY(payout_note_fields, struct payout_note), .response = &wire_refund,
+     .summary = "Reject a refund: the cash is free again"},
     {"GET", "/v1/audit/money", audit_money_show, .role = ROLE_OPERATOR, .response = &wire_audit,
      .summary = "Recompute every balance, charge, hold and chain"},
 

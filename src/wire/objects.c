@@ -253,6 +253,58 @@ FIELDS(invoice) = {
     {0}};
 OBJECT(invoice, "Invoice", "What was paid in cash in a period; lines sum to it exactly");
 
+FIELDS(voucher) = {
+    {"id", WIRE_STR, 0, NULL, ""},
+    {"name", WIRE_STR, 0, NULL, ""},
+    {"value", WIRE_MONEY, 0, NULL, "credit of one use"},
+    {"currency", WIRE_STR, 0, NULL, ""},
+    {"codes", WIRE_INT, 0, NULL, "how many"},
+    {"uses", WIRE_INT, 0, NULL, "of each code"},
+    {"per_account", WIRE_INT, 0, NULL, "codes that one account may use"},
+    {"used", WIRE_INT, 0, NULL, "uses so far"},
+    {"expires", WIRE_TIME, 0, NULL, ""},
+    {"revoked", WIRE_TIME, WIRE_NULLABLE, NULL, ""},
+    {"created", WIRE_TIME, 0, NULL, ""},
+    {"secrets", WIRE_STRS, WIRE_OPTIONAL, NULL, "the codes, in the answer to POST alone"},
+    {0}};
+OBJECT(voucher, "Voucher", "A batch of codes that are worth credit");
+
+FIELDS(redeemed) = {{"amount", WIRE_MONEY, 0, NULL, "of credit"},
+                    {"transaction", WIRE_STR, 0, NULL, ""},
+                    {"wallet", WIRE_OBJECT, 0, &wire_wallet, "after it"},
+                    {0}};
+OBJECT(redeemed, "Redeemed", "What a code gave");
+
+FIELDS(payment) = {{"id", WIRE_STR, 0, NULL, ""},
+                   {"provider", WIRE_STR, 0, NULL, ""},
+                   {"event", WIRE_STR, 0, NULL, "the provider's id of the event"},
+                   {"type", WIRE_STR, 0, NULL, "payment.pending, .succeeded or .failed"},
+                   {"reference", WIRE_STR, 0, NULL, "the provider's number of the payment"},
+                   {"account", WIRE_STR, 0, NULL, "as the provider told it"},
+                   {"amount", WIRE_MONEY, 0, NULL, ""},
+                   {"currency", WIRE_STR, 0, NULL, ""},
+                   {"state", WIRE_STR, 0, NULL, "noted, booked, suspense or returned"},
+                   {"account_id", WIRE_STR, WIRE_NULLABLE, NULL, "who has it"},
+                   {"transaction", WIRE_STR, WIRE_NULLABLE, NULL, "the top-up"},
+                   {"detail", WIRE_STR, 0, NULL, "why it waits, or how it was resolved"},
+                   {"resolved_by", WIRE_STR, 0, NULL, "an operator, or nobody"},
+                   {"created", WIRE_TIME, 0, NULL, ""},
+                   {"updated", WIRE_TIME, 0, NULL, ""},
+                   {0}};
+OBJECT(payment, "Payment", "What a payment provider told");
+
+FIELDS(refund) = {{"id", WIRE_STR, 0, NULL, ""},
+                  {"account", WIRE_STR, 0, NULL, ""},
+                  {"state", WIRE_STR, 0, NULL, "requested, paid, rejected or cancelled"},
+                  {"currency", WIRE_STR, 0, NULL, ""},
+                  {"reason", WIRE_STR, 0, NULL, ""},
+                  {"note", WIRE_STR, 0, NULL, "the bank's number, or why not"},
+                  {"amount", WIRE_MONEY, 0, NULL, "of cash"},
+                  {"created", WIRE_TIME, 0, NULL, ""},
+                  {"since", WIRE_TIME, 0, NULL, "in this state"},
+                  {0}};
+OBJECT(refund, "Refund", "Cash on its way back to a renter");
+
 FIELDS(quote) = {{"id", WIRE_STR, 0, NULL, ""},
                  {"model", WIRE_STR, 0, NULL, ""},
                  {"gpus", WIRE_INT, 0, NULL, ""},
@@ -532,4 +584,6 @@ const struct wire_object *const wire_objects[] = {
     &wire_node,         &wire_certificate,    &wire_operation,
     &wire_event,        &wire_public_key,     &wire_report,
     &wire_check,        &wire_audit,          &wire_invoice_party,
-    &wire_invoice_line, &wire_invoice,        NULL};
+    &wire_invoice_line, &wire_invoice,        &wire_voucher,
+    &wire_redeemed,     &wire_payment,        &wire_refund,
+    NULL};

@@ -21,6 +21,7 @@ extern const struct wire_object wire_quote, wire_lease, wire_lease_ssh, wire_lea
 extern const struct wire_object wire_record, wire_record_file, wire_volume, wire_image,
     wire_image_progress, wire_node, wire_certificate, wire_operation;
 extern const struct wire_object wire_invoice, wire_invoice_line, wire_invoice_party;
+extern const struct wire_object wire_voucher, wire_redeemed, wire_payment, wire_refund;
 extern const struct wire_object wire_event, wire_public_key, wire_report, wire_audit, wire_check;
 
 /* All of them, NULL-ended: the components of the OpenAPI document. */

@@ -138,6 +138,19 @@ def lifecycle(ann, op, lease):
     return {"leases": lease["id"], "volumes": disk["id"], "snapshots": snap["id"], "operations": operation["id"], "images": image["id"], "records": record["id"]}
 
 
+def papers(ann, op):
+    batch = op.must("POST", "/v1/vouchers", {"name": "test", "value": "1"})
+    op.must("GET", "/v1/vouchers")
+    ann.must("POST", "/v1/wallet/redeem", {"code": batch["secrets"][0]})
+    op.must("DELETE", "/v1/vouchers/" + batch["id"])
+    op.must("GET", "/v1/payments?state=suspense")
+    ids = [ann.must("POST", "/v1/refunds", {"amount": "1"})["id"] for _ in range(3)]
+    ann.must("GET", "/v1/refunds")
+    ann.must("DELETE", "/v1/refunds/" + ids[0])
+    op.must("POST", f"/v1/refunds/{ids[1]}/pay", {"note": "17"})
+    op.must("POST", f"/v1/refunds/{ids[2]}/reject", {"note": "no"})
+
+
 def a_stranger(bob, ids):
     """Every route with an id of somebody else is 404, and changes nothing."""
     bad = []
@@ -202,13 +215,14 @@ with Server(conf=CONF) as s, Fleet(s, nodes=3) as f:
     lease = long_polls(s, ann)
     ids = lifecycle(ann, op, lease)
     t.run("everything", everything, s, f, ann, op)
+    t.run("papers", papers, ann, op)
     t.run("a stranger", a_stranger, bob, ids)
     t.run("the end", the_end, ann, op, lease, ids)
     seen = {x.rsplit(" ", 1)[0] for x in Checked.document.checked if x.endswith("2XX")}
     # these need an identity service (test_accounts.py) and an agent's token (tests/sim, tests/e2e)
     elsewhere = {"POST /v1/account/identity", "POST /v1/agent/report"}
     # and these what was paid in cash (tests/money/test_paper_api.py)
-    elsewhere |= {"POST /v1/invoices"} | {"POST /v1/invoices/{id}/" + x for x in ("issue", "reverse", "confirm")} | {"GET /v1/invoices/{id}"}
+    elsewhere |= {"POST /v1/invoices", "POST /v1/payments/webhook/{provider}", "POST /v1/payments/{id}/resolve"} | {"POST /v1/invoices/{id}/" + x for x in ("issue", "reverse", "confirm")} | {"GET /v1/invoices/{id}"}
     missing = {f"{m} {p}" for m, p, _ in Checked.document.routes()} - seen - elsewhere
     t.equal(missing, set(), f"{len(seen)} routes answered with success as the document says")
     t.ok("ok - event chain" in s.run("--audit").stdout, "the audit holds afterwards")

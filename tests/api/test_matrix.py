@@ -14,7 +14,7 @@ from starlease import Server  # noqa: E402
 from tap import Tap  # noqa: E402
 
 t = Tap()
-UNKNOWN = {"accounts": "acc_", "tokens": "tok_", "keys": "key_", "leases": "lea_", "volumes": "vol_", "images": "img_", "operations": "opn_", "quotes": "quo_", "invoices": "inv_"}
+UNKNOWN = {"accounts": "acc_", "tokens": "tok_", "keys": "key_", "leases": "lea_", "volumes": "vol_", "images": "img_", "operations": "opn_", "quotes": "quo_", "invoices": "inv_", "vouchers": "vou_", "payments": "pay_", "refunds": "ref_"}
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINVNRB2Nm7UNvBH3FkDSYJxDrgAOqtIKWEHQRXOCUtVa ann@laptop"
 
 
