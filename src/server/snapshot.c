@@ -113,7 +113,7 @@ static int add_work(struct db_c *c, struct server *s, const char *kind, const st
                     const char *snapshot, struct sl_err *err)
 {
     char payload[96];
-    (void)snprintf(payload, sizeof payload, "{\"snapshot\":\"%s\"}", snapshot);
+    (void)snprintf(payload, sizeof payload, "{\"snapshot\":\"%.40s\"}", snapshot);
     struct operation_new op = {.kind = kind,
                                .ref = v->id,
                                .account_id = v->account_id,
@@ -270,6 +270,26 @@ int snapshot_restore(struct db_c *c, struct req *r, struct reply *out, struct sl
         return -1;
     snapshot_write(&out->json, &n);
     return 0;
+}
+
+int snapshot_purge_of(struct db_c *c, struct server *s, const struct volume *v, struct sl_err *err)
+{
+    struct snapshot all[SNAPSHOTS_MAX];
+    struct db_q q;
+    int n = 0;
+    int rc =
+        db_query(c, &q, err,
+                 "SELECT " COLUMNS " FROM snapshot WHERE account_id = ?1 AND volume_id = ?2 AND "
+                 "state IN ('available', 'failed') ORDER BY id LIMIT ?3",
+                 "tti", v->account_id, v->id, (int64_t)SNAPSHOTS_MAX);
+    while (rc >= 0 && (rc = db_next(&q, err)) > 0)
+        read_row(&q, &all[n++]);
+    db_done(&q);
+    for (int i = 0; rc >= 0 && i < n; i++)
+        if (move(c, s, &all[i], SNAPSHOT_DELETED, "system", "its disk was purged", err) < 0 ||
+            add_work(c, s, "snapshot_remove", v, all[i].id, err) < 0)
+            return -1;
+    return rc < 0 ? -1 : 0;
 }
 
 /* ---- operations ---- */

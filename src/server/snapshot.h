@@ -12,6 +12,9 @@
 /* SL_CONFLICT while a snapshot of it is being taken or put back. */
 int volume_busy(struct db_c *c, const char *volume_id, struct sl_err *err);
 
+/* The disk is gone for good: so are its snapshots, which nothing could be put back on. */
+int snapshot_purge_of(struct db_c *c, struct server *s, const struct volume *v, struct sl_err *err);
+
 struct volume_grow_want {
     int64_t size_gb;
 };

@@ -5,6 +5,7 @@
 #include "server/node.h"
 #include "server/operation.h"
 #include "server/page.h"
+#include "server/snapshot.h"
 #include "server/volume_meter.h"
 #include <stdio.h>
 
@@ -178,7 +179,8 @@ static int removed(struct db_c *c, void *arg, struct sl_err *err)
     struct volume v;
     if (volume_get(c, NULL, r->op->ref, &v, err) < 0 ||
         (v.state == VOLUME_DELETED &&
-         move(c, r->s, &v, VOLUME_PURGED, "system", "data removed on the node", err) < 0))
+         (move(c, r->s, &v, VOLUME_PURGED, "system", "data removed on the node", err) < 0 ||
+          snapshot_purge_of(c, r->s, &v, err) < 0)))
         return -1;
     return operation_finish(c, r->s, r->op, err);
 }

@@ -120,6 +120,7 @@ def grow_and_snapshots(me):
     t.equal(sizes, [1, 2, 3], "one line of the bill for each size (cloudstack#6717)")
     t.equal(me("snapshot", "rm", "before").split()[1], "deleted", "a snapshot is deleted")
     t.equal(me.json("snapshot", "list")["items"], [], "and is gone from the list")
+    me("snapshot", "create", "big", "--name", "last")
 
 
 def held_by_another(server, me, bob):
@@ -152,7 +153,7 @@ def story(agent, server):
         held_by_another(server, me, bob)
         snapshots = os.path.join(agent.state, "snapshots")
         grow_and_snapshots(me)
-        wait_for(lambda: os.listdir(snapshots) == [], 60, "the snapshot's file to go")
+        wait_for(lambda: len(os.listdir(snapshots)) == 1, 60, "the deleted snapshot's file to go")
         disk(me)
         bill = os.path.join(me.home, "bill.json")
         me("bill", "export", bill)
@@ -160,6 +161,9 @@ def story(agent, server):
         t.ok("agrees to the micro-unit" in out, "the bill with its run without cards agrees to the micro-unit", out)
         for lease in ("big", "other"):
             me("rm", "--yes", lease)
+        me("volume", "rm", "--purge", "--yes", me.json("snapshot", "list")["items"][0]["volume"])
+        wait_for(lambda: os.listdir(snapshots) == [] and me.json("snapshot", "list")["items"] == [], 60, "the purged disk's snapshot to go")
+        t.ok(True, "a purged disk takes its snapshots along")
         bob("rm", "--yes", "bobs")
     p = operator.call("audit", "money")
     t.equal(p.returncode, 0, "the books are right" + ("" if p.returncode == 0 else p.stdout))
