@@ -216,7 +216,11 @@ static int hold_to(struct db_c *c, struct server *s, const char *account_id, con
     SL_ASSERT(amount >= 0);
     if (more == 0)
         return 0;
-    if (balances_get(c, account_id, &w, err) < 0)
+    /* the two that matter, by their keys: cheaper than all four */
+    w = (struct wallet){0};
+    if (account_currency(c, account_id, w.currency, err) < 0 ||
+        ledger_balance(c, account_id, LEDGER_CREDIT, w.currency, &w.credit, err) < 0 ||
+        ledger_balance(c, account_id, LEDGER_CASH, w.currency, &w.cash, err) < 0)
         return -1;
     if (more > wallet_available(&w))
         return no_credit(&w, amount, more - wallet_available(&w), err);

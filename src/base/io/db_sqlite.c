@@ -17,10 +17,10 @@
 
 enum {
     READERS_MAX = 16,
-    STMTS_MAX = 512,        /* cached statements per connection; SQL texts are constants, so few */
-    SLOTS = 2048,           /* of the hash from a text's address to its statement; a power of two */
-    BATCH_MAX = 256,        /* functions in one commit */
-    CHECKPOINT_EVERY = 256, /* commits between passive checkpoints */
+    STMTS_MAX = 512, /* cached statements per connection; SQL texts are constants, so few */
+    SLOTS = 2048,    /* of the hash from a text's address to its statement; a power of two */
+    BATCH_MAX = 256, /* functions in one commit */
+    CHECKPOINT_EVERY = 1024, /* commits between passive checkpoints */
     MIGRATION_MAX = 1 << 20,
     GATHER_MAX_US = 1000, /* a batch waits no longer for callers that are likely to come back */
 };
