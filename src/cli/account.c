@@ -314,3 +314,59 @@ static int token_revoke(struct cli *c, const void *opts, int argc, char **argv, 
     return cli_delete_verb(c, "/v1/tokens", id, "revoked", err);
 }
 CLI_VERB(token_revoke)
+
+/* ---- accounts of others (operator) ---- */
+const struct cmd_opt freeze_opts[] = {{"reason", 0, CMD_TEXT, "TEXT", "what the renter reads", NULL,
+                                       offsetof(struct topup_args, reason)},
+                                      {0}};
+static const struct column account_columns[] = {
+    {"ACCOUNT", "id", COL_TEXT},  {"EMAIL", "email", COL_TEXT},         {"ROLE", "role", COL_TEXT},
+    {"STATE", "state", COL_TEXT}, {"REASON", "state_reason", COL_TEXT}, {0}};
+
+static int account_list(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
+{
+    return cli_list_verb(c, "/v1/accounts", account_columns, err);
+}
+CLI_VERB(account_list)
+
+static int account_state(struct cli *c, const char *account, const char *what, const char *body,
+                         struct sl_err *err)
+{
+    const char *id;
+    struct answer a = {0};
+    if (cli_find_id(c, "/v1/accounts", "acc", "email", "account", account, &id, err) < 0)
+        return -1;
+    int rc = cli_call(c, "POST",
+                      sl_arena_printf(&c->arena, "/v1/accounts/%s/%s", cli_quote(c, id), what),
+                      body, &a, err);
+    if (rc == 0 && c->json)
+        cli_print_json(a.root);
+    else if (rc == 0)
+        printf("%s is %s\n", cli_text(c, jr_get(a.root, "email"), COL_TEXT),
+               cli_text(c, jr_get(a.root, "state"), COL_TEXT));
+    answer_free(&a);
+    return rc;
+}
+
+static int account_freeze(struct cli *c, const void *opts, int argc, char **argv,
+                          struct sl_err *err)
+{
+    const struct topup_args *o = opts;
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(4096);
+    struct jw w = {&b};
+    if (!o->reason)
+        return sl_fail_at(err, SL_INVALID, "reason",
+                          "--reason TEXT is missing: the renter must read why");
+    jw_object(&w, NULL);
+    jw_str(&w, "reason", o->reason);
+    jw_end(&w);
+    return account_state(c, argv[0], "freeze", sl_buf_str(&b), err);
+}
+CLI_VERB(account_freeze)
+
+static int account_unfreeze(struct cli *c, const void *opts, int argc, char **argv,
+                            struct sl_err *err)
+{
+    return account_state(c, argv[0], "unfreeze", NULL, err);
+}
+CLI_VERB(account_unfreeze)

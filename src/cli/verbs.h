@@ -36,12 +36,15 @@ struct token_args {
     const char *scopes;
     int64_t days;
 };
-extern const struct cmd_opt signup_opts[], login_opts[], trial_opts[], token_opts[];
+extern const struct cmd_opt signup_opts[], login_opts[], trial_opts[], token_opts[], freeze_opts[];
 VERB_MAIN(signup);
 VERB_MAIN(verify);
 VERB_MAIN(login);
 VERB_MAIN(trial);
 VERB_MAIN(token_create);
+VERB_MAIN(account_list);
+VERB_MAIN(account_freeze);
+VERB_MAIN(account_unfreeze);
 VERB_MAIN(token_list);
 VERB_MAIN(token_revoke);
 

@@ -9,7 +9,7 @@
 
 #define ACCOUNT_COLUMNS                                                                            \
     "id, role, state, currency, email, email_norm, email_verified_us, quota_gpus, quota_leases, "  \
-    "quota_disk_gb, created_us"
+    "quota_disk_gb, created_us, state_reason"
 
 static void account_read(struct db_q *q, struct sl_arena *a, struct account *ret)
 {
@@ -24,6 +24,7 @@ static void account_read(struct db_q *q, struct sl_arena *a, struct account *ret
     ret->quota_leases = db_int(q, 8);
     ret->quota_disk_gb = db_int(q, 9);
     ret->created_us = db_int(q, 10);
+    ret->state_reason = sl_arena_strdup(a, db_text(q, 11));
 }
 
 int account_get(struct db_c *c, const char *id, struct sl_arena *a, struct account *ret,
@@ -47,6 +48,7 @@ void account_write(struct jw *w, const char *key, const struct account *a)
     jw_str(w, "email", a->email);
     jw_str(w, "role", a->role);
     jw_str(w, "state", a->state);
+    jw_str(w, "state_reason", a->state_reason ? a->state_reason : "");
     jw_bool(w, "email_verified", a->email_verified_us != 0);
     jw_str(w, "currency", a->currency);
     jw_object(w, "quota");

@@ -15,7 +15,7 @@
 
 struct account {
     char id[ID_TEXT], role[16], state[16], currency[4];
-    const char *email, *email_norm; /* in the arena */
+    const char *email, *email_norm, *state_reason; /* NULL: none */ /* in the arena */
     int64_t email_verified_us, quota_gpus, quota_leases, quota_disk_gb, created_us;
 };
 int account_get(struct db_c *c, const char *id, struct sl_arena *a, struct account *ret,

@@ -42,7 +42,7 @@ static const char sql_name_taken[] =
     "state <> 'failed'";
 static const char sql_keys[] = "SELECT line FROM ssh_key WHERE account_id = ?1 ORDER BY id";
 static const char sql_key[] = "SELECT line FROM ssh_key WHERE account_id = ?1 AND id = ?2";
-static const char sql_account[] = "SELECT state FROM account WHERE id = ?1";
+static const char sql_account[] = "SELECT state, state_reason FROM account WHERE id = ?1";
 
 struct creation {
     struct db_c *c;
@@ -60,19 +60,24 @@ struct creation {
 static int account_active(struct db_c *c, const char *account_id, struct sl_err *err)
 {
     struct db_q q;
-    char state[16] = "";
+    char state[16] = "", reason[320] = "";
     int rc = db_row(c, &q, err, sql_account, "t", account_id);
-    if (rc > 0)
+    if (rc > 0) {
         (void)snprintf(state, sizeof state, "%s", db_text(&q, 0));
+        (void)snprintf(reason, sizeof reason, "%s", db_text(&q, 1));
+    }
     db_done(&q);
     if (rc < 0)
         return -1;
     if (sl_streq(state, "active"))
         return 0;
+    if (sl_streq(state, "frozen"))
+        return sl_fail(err, SL_FORBIDDEN,
+                       "the account is frozen (%.200s); what is there can be stopped and released, "
+                       "nothing can be started",
+                       reason);
     return sl_fail(err, SL_FORBIDDEN,
-                   sl_streq(state, "frozen")
-                       ? "the account is frozen; what runs can be stopped, nothing can be started"
-                       : "the e-mail address is not verified; enter the mailed code first");
+                   "the e-mail address is not verified; enter the mailed code first");
 }
 
 static int pick_name(struct creation *k, struct sl_err *err)

@@ -8,6 +8,7 @@
 #include "server/account.h"
 #include "server/autostop.h"
 #include "server/event.h"
+#include "server/freeze.h"
 #include "server/identity.h"
 #include "server/image.h"
 #include "server/invoice.h"
@@ -128,6 +129,11 @@ const struct route routes[] = {
      .summary = "Your balance, what is held, and how long it lasts"},
     {"GET", "/v1/ledger", ledger_list, .role = ROLE_RENTER, .flags = ROUTE_PAGED,
      .response = &wire_txn, .summary = "Your ledger, oldest first, chained by hashes"},
+    {"POST", "/v1/accounts/{id}/freeze", account_freeze, NULL, ROLE_OPERATOR, 0,
+     BODY(freeze_fields, struct freeze_want), .response = &wire_account,
+     .summary = "Freeze an account: what runs stops, nothing starts; disks stay"},
+    {"POST", "/v1/accounts/{id}/unfreeze", account_unfreeze, NULL, ROLE_OPERATOR, 0,
+     .response = &wire_account, .summary = "Let a frozen account start things again"},
     {"POST", "/v1/accounts/{id}/topups", topup_create, NULL, ROLE_OPERATOR, ROUTE_IDEMPOTENT,
      BODY(topup_fields, struct topup_want), .response = &wire_txn,
      .summary = "Book a payment; a reference of its own makes it count once"},

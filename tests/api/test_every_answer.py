@@ -95,6 +95,8 @@ def everything(s, f, ann, op):
     price = nobody.must("GET", "/v1/prices")["items"][0]
     op.must("POST", "/v1/prices", {"model": price["model"], "price": "123.456789", "currency": price["currency"], "source": "test"})
     op.must("POST", "/v1/tariffs", {"kind": "cpu", "price": "0.1", "currency": "CNY"})
+    op.must("POST", f"/v1/accounts/{ann.account}/freeze", {"reason": "a test"})
+    op.must("POST", f"/v1/accounts/{ann.account}/unfreeze")
     node = f.names()[-1]
     op.must("POST", f"/v1/nodes/{node}/drain")
     op.must("POST", f"/v1/nodes/{node}/resume")
