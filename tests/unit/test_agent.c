@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "agent/use.h"
 #include "agent/agent.h"
 #include "agent/bundle.h"
 #include "agent/guest.h"
@@ -428,9 +429,37 @@ static void a_slot_decides_address_ids_and_interface(void **state)
         assert_int_equal(agent_from_options(&bad[i], &a, &err), -1);
 }
 
+/* Lines as /proc/PID/net/tcp has them; the instance is 10.88.0.3. */
+static void use_is_what_comes_from_outside(void **state)
+{
+    static const char table[] =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+        "   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\n"
+        "   1: 00000000:9C40 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\n"
+        "   2: 0300580A:0016 0100580A:D2F0 01 00000000:00000000 00:00000000 00000000     0\n"
+        "   3: 0300580A:9C40 0100580A:D2F1 01 00000000:00000000 00:00000000 00000000     0\n"
+        "   4: 0100007F:9C40 0100007F:D2F2 01 00000000:00000000 00:00000000 00000000     0\n"
+        "   5: 0300580A:C000 08080808:01BB 01 00000000:00000000 00:00000000 00000000     0\n"
+        "   6: 0300580A:0016 0100580A:D2F3 06 00000000:00000000 00:00000000 00000000     0\n"
+        "   7: FEA9FEA9:0050 0300580A:D2F4 01 00000000:00000000 00:00000000 00000000     0\n"
+        "garbage\n";
+    static const char table6[] =
+        "   0: 0000000000000000FFFF00000300580A:1F90 0000000000000000FFFF00000100580A:D2F5 01 0 0\n"
+        "   1: 00000000000000000000000001000000:1F90 00000000000000000000000001000000:D2F6 01 0 "
+        "0\n";
+    struct use_count *c = sl_alloc(sizeof *c);
+    use_listens(c, table);
+    use_connections(c, table, 0x0a580003);
+    use_connections(c, table6, 0x0a580003);
+    assert_int_equal(c->ssh, 1);
+    assert_int_equal(c->ports, 2); /* port 40000, which listens, and 8080 of a dual-stack socket */
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(use_is_what_comes_from_outside),
         cmocka_unit_test(properties_are_read_strictly),
         cmocka_unit_test(gfx_targets_have_their_names),
         cmocka_unit_test(a_lease_order_is_kept_as_it_came),
