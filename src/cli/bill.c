@@ -11,6 +11,15 @@ const struct cmd_opt bill_opts[] = {
      offsetof(struct bill_args, from)},
     {"to", 0, CMD_TEXT, "TIME", "default: now", NULL, offsetof(struct bill_args, to)},
     {0}};
+const struct cmd_opt bill_export_opts[] = {
+    {"from", 0, CMD_TEXT, "TIME", "2026-12-01 or RFC 3339; default: the account's beginning", NULL,
+     offsetof(struct bill_args, from)},
+    {"to", 0, CMD_TEXT, "TIME", "default: now", NULL, offsetof(struct bill_args, to)},
+    {"focus", 0, CMD_FLAG, NULL, "as CSV in the columns of FOCUS 1.0, checked first", NULL,
+     offsetof(struct bill_args, focus)},
+    {"provider", 0, CMD_TEXT, "NAME", "who sells, for --focus; default Starlease", NULL,
+     offsetof(struct bill_args, provider)},
+    {0}};
 const struct cmd_opt bill_verify_opts[] = {
     {"key", 0, CMD_TEXT, "HEX", "the control plane's public key; default: the one pinned at login",
      NULL, offsetof(struct bill_verify_args, key)},
@@ -82,12 +91,22 @@ CLI_VERB(bill_show)
 static int bill_export(struct cli *c, const void *opts, int argc, char **argv, struct sl_err *err)
 {
     struct answer a = {0};
+    const struct bill_args *o = opts;
+    SL_AUTO_BUF struct sl_buf csv = SL_BUF(BILL_MAX);
     int rc = get_statement(c, opts, &a, err);
+    if (rc == 0 && o->focus) {
+        crypto_init();
+        rc = bill_focus(a.text.p, a.text.n, o->provider ? o->provider : "Starlease", &csv, err);
+        struct sl_buf whole = a.text;
+        a.text = csv, csv = whole; /* written and freed as the other is */
+    }
     if (rc == 0 && sl_streq(argv[0], "-"))
         fwrite(a.text.p, 1, a.text.n, stdout);
     else if (rc == 0)
         rc = file_write(argv[0], a.text.p, a.text.n, 0644, err);
-    if (rc == 0 && strcmp(argv[0], "-") != 0 && !c->json)
+    if (rc == 0 && o->focus)
+        cli_say(c, "%s: %zu bytes", argv[0], a.text.n);
+    else if (rc == 0 && strcmp(argv[0], "-") != 0 && !c->json)
         printf("%s: %zu bytes; check it with `starlease bill verify %s`\n", argv[0], a.text.n,
                argv[0]);
     answer_free(&a);

@@ -129,7 +129,7 @@ static const struct cmd_verb verbs[] = {
      OPTS(topup_opts, struct topup_args), wallet_topup_main, 2, 2},
     {"bill show", "", "a statement for people", OPTS(bill_opts, struct bill_args), bill_show_main,
      0, 0},
-    {"bill export", "FILE", "save a signed statement", OPTS(bill_opts, struct bill_args),
+    {"bill export", "FILE", "save a signed statement", OPTS(bill_export_opts, struct bill_args),
      bill_export_main, 1, 1},
     {"bill verify", "FILE", "recompute a statement, offline",
      OPTS(bill_verify_opts, struct bill_verify_args), bill_verify_main, 1, 1,

@@ -160,12 +160,13 @@ struct topup_args {
     const char *reason;
 };
 struct bill_args {
-    const char *from, *to;
+    const char *from, *to, *provider;
+    bool focus;
 };
 struct bill_verify_args {
     const char *key, *earlier;
 };
-extern const struct cmd_opt topup_opts[], bill_opts[], bill_verify_opts[];
+extern const struct cmd_opt topup_opts[], bill_opts[], bill_export_opts[], bill_verify_opts[];
 VERB_MAIN(wallet_show);
 VERB_MAIN(wallet_ledger);
 VERB_MAIN(wallet_topup);

@@ -42,6 +42,10 @@ int bill_verify(const char *text, size_t n, const struct bill_options *o, struct
 /* The lines as CSV, amounts as integers of micro-units, so that any tool can recompute them:
  * charge_micro = R(rate_micro * to_s / per_s) - R(rate_micro * from_s / per_s). No check is made.
  */
+/* The lines as CSV in the columns of FOCUS 1.0, after everything was checked as bill_verify does:
+ * the costs sum to the statement's total. `provider`: who sells. */
+int bill_focus(const char *statement, size_t n, const char *provider, struct sl_buf *out,
+               struct sl_err *err);
 int bill_csv(const char *text, size_t n, struct sl_buf *out, struct sl_err *err);
 
 /* Hash of one ledger transaction over the account's previous one (BILL_GENESIS at first). */

@@ -18,6 +18,8 @@ static void verify(const char *text, size_t n)
         SL_ASSERT(r.earlier_txns == r.txns && r.earlier_lines == r.lines);
     }
     (void)bill_csv(text, n, &csv, &err);
+    sl_buf_clear(&csv);
+    (void)bill_focus(text, n, "p", &csv, &err);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands on top of the ledger, over HTTP: invoices for what was paid in cash, vouchers, payments told by a
 provider (a client on loopback signs as one), refunds of cash."""
+import csv
 import hashlib
 import hmac
 import json
@@ -214,6 +215,24 @@ def statement(s, ann):
     p = cli(s, ann.token, "bill", "export", path)
     q = cli(s, ann.token, "bill", "verify", path)
     t.ok(p.returncode == 0 and q.returncode == 0 and "agrees" in q.stdout, "bill verify agrees with all of it", p.stderr + q.stdout + q.stderr)
+    p = cli(s, ann.token, "bill", "export", "-", "--focus", "--provider", "=House, \"north\"")
+    rows = list(csv.DictReader(p.stdout.splitlines()))
+    spent = -sum(Decimal(e["amount"]) for x in ann.must("GET", "/v1/ledger?limit=100")["items"] if x["kind"] in ("capture", "refund", "disk")
+                 for e in x["entries"] if e["account"])
+    t.ok(rows and sum(Decimal(r["BilledCost"]) for r in rows) == sum(Decimal(r["EffectiveCost"]) for r in rows) == spent,
+         "the costs of the FOCUS rows sum to what the ledger charged", f"{spent} {p.stdout} {p.stderr}")
+    t.ok(set(FOCUS) <= set(rows[0]) and all(None not in r and None not in r.values() for r in rows), "each FOCUS column is there, in every row", rows[0])
+    t.ok(all(r["ChargePeriodStart"] <= r["ChargePeriodEnd"] and r["ChargeCategory"] == "Usage" and r["BillingCurrency"] == "CNY" for r in rows),
+         "charge periods run forward", rows)
+    t.ok(rows[0]["ProviderName"] == "'=House, \"north\"", "a name is quoted and is no formula", rows[0]["ProviderName"])
+    hours = [r for r in rows if r["PricingUnit"] == "GPU-Hours"]
+    t.ok(hours and all(abs(Decimal(r["PricingQuantity"]) * Decimal(r["ListUnitPrice"]) - Decimal(r["ListCost"])) < Decimal("0.01") for r in hours),
+         "quantity times price is the cost", hours)
+
+
+FOCUS = ("BilledCost BillingAccountId BillingCurrency BillingPeriodEnd BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargeFrequency "
+         "ChargePeriodEnd ChargePeriodStart ContractedCost EffectiveCost InvoiceIssuerName ListCost PricingQuantity PricingUnit ProviderName PublisherName "
+         "RegionId ResourceId ResourceName ServiceCategory ServiceName SkuId SubAccountId").split()
 
 
 with tempfile.TemporaryDirectory(prefix="starlease-test-") as keys_dir, Server(conf=with_keys(keys_dir)) as s, Fleet(s, nodes=1) as f:
