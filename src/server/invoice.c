@@ -3,6 +3,7 @@
 #include "base/core/clock.h"
 #include "server/event.h"
 #include "server/lifecycle.h"
+#include "server/mail.h"
 
 #define ITEM_DEFAULT "*信息技术服务*算力服务"
 #define LIVES "kind = 'blue' AND state IN ('draft', 'issued', 'reversing')"
@@ -275,6 +276,10 @@ int invoice_issue(struct db_c *c, struct server *s, const char *id, const char *
         return sl_fail(err, SL_CONFLICT,
                        "invoice.seller is not set; an invoice needs to say whose it is");
     if (sm_move_from(c, s, &invoice_sm, id, state, INVOICE_ISSUED, owner, actor, "", err) < 0)
+        return -1;
+    char mail[256];
+    snprintf(mail, sizeof mail, "Your invoice was issued.\n\nstarlease invoice show %s\n", id);
+    if (mail_queue(c, s, owner, "Your invoice", mail, err) < 0)
         return -1;
     return number_give(c, s, id, err);
 }

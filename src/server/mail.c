@@ -72,11 +72,16 @@ void mail_compose(struct sl_buf *out, const char *from, const char *to, const ch
             sl_buf_addc(out, *p);
 }
 
+static int deliver_as(struct server *s, const char *id, const struct mail *m, struct sl_err *err);
 static int deliver(struct server *s, const struct mail *m, struct sl_err *err)
 {
-    SL_AUTO_BUF struct sl_buf b = SL_BUF(MAIL_MAX);
     char id[ID_TEXT];
-    env_id(s->env, "eml", id);
+    return deliver_as(s, env_id(s->env, "eml", id), m, err);
+}
+
+static int deliver_as(struct server *s, const char *id, const struct mail *m, struct sl_err *err)
+{
+    SL_AUTO_BUF struct sl_buf b = SL_BUF(MAIL_MAX);
     mail_compose(&b, s->conf.mail_from, m->to, m->subject, m->text, env_now(s->env), id);
     if (*s->conf.mail_spool) {
         SL_AUTO_FREE char *path = sl_asprintf("%s/%s.eml", s->conf.mail_spool, id);
@@ -131,12 +136,100 @@ static void send_one(struct server *s, struct mail *m)
     mail_free(m);
 }
 
+/* ---- mails that are rows ---- */
+enum { RETRY_MAX_S = 3600, LOOK_S = 1 };
+struct row {
+    struct server *s;
+    char id[ID_TEXT];
+    struct mail mail; /* strings owned */
+    int64_t tries;
+    bool found, sent;
+};
+
+static bool configured(const struct server *s)
+{
+    return (s->conf.mail_spool && *s->conf.mail_spool) || (s->conf.mail_url && *s->conf.mail_url);
+}
+
+int mail_queue(struct db_c *c, struct server *s, const char *account_id, const char *subject,
+               const char *text, struct sl_err *err)
+{
+    char id[ID_TEXT];
+    if (!configured(s))
+        return 0;
+    return db_exec(c, err,
+                   "INSERT INTO outmail(id, rcpt, subject, body, next_us, created_us) SELECT ?1, "
+                   "email, ?3, ?4, ?5, ?5 FROM account WHERE id = ?2",
+                   "tttti", env_id(s->env, "eml", id), account_id, subject, text, env_now(s->env));
+}
+
+static int row_find(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct row *k = arg;
+    struct db_q q;
+    int rc = db_row(c, &q, err,
+                    "SELECT id, rcpt, subject, body, tries FROM outmail WHERE next_us <= ?1 ORDER "
+                    "BY next_us LIMIT 1",
+                    "i", env_now(k->s->env));
+    if (rc > 0) {
+        snprintf(k->id, sizeof k->id, "%s", db_text(&q, 0));
+        k->mail.to = sl_strdup(db_text(&q, 1)), k->mail.subject = sl_strdup(db_text(&q, 2));
+        k->mail.text = sl_strdup(db_text(&q, 3)), k->tries = db_int(&q, 4);
+        k->found = true;
+    }
+    db_done(&q);
+    return rc < 0 ? -1 : 0;
+}
+
+static int row_done(struct db_c *c, void *arg, struct sl_err *err)
+{
+    struct row *k = arg;
+    int64_t wait = k->tries < 9 ? (int64_t)RETRY_S << k->tries : RETRY_MAX_S;
+    if (k->sent)
+        return db_exec(c, err, "DELETE FROM outmail WHERE id = ?1", "t", k->id);
+    return db_exec(c, err, "UPDATE outmail SET tries = tries + 1, next_us = ?2 WHERE id = ?1", "ti",
+                   k->id, env_now(k->s->env) + wait * SL_SEC);
+}
+
+/* Without the lock. false: nothing is due, or the database does not answer. */
+static bool send_row(struct server *s)
+{
+    struct row k = {.s = s};
+    struct sl_err err = {0};
+    char quoted[LOG_QUOTED];
+    if (db_read(s->db, row_find, &k, &err) < 0 || !k.found)
+        return false;
+    k.sent = deliver_as(s, k.id, &k.mail, &err) == 0;
+    if (!k.sent)
+        log_warn("mail.failed", "attempt=%lld error=%s", (long long)k.tries + 1,
+                 log_quote(err.msg, quoted));
+    free(k.mail.to);
+    free(k.mail.subject);
+    free(k.mail.text);
+    return db_write(s->db, row_done, &k, &err) == 0;
+}
+
+/* Waits under the lock for a posted mail; looks for rows now and then. */
+static void wait_mail(struct server *s)
+{
+    struct timespec until;
+    pthread_mutex_unlock(&lock);
+    while (configured(s) && send_row(s) && !__atomic_load_n(&stopping, __ATOMIC_RELAXED))
+        ;
+    pthread_mutex_lock(&lock);
+    if (first || stopping)
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LOOK_S;
+    (void)pthread_cond_timedwait(&cond, &lock, &until);
+}
+
 static void *mail_main(void *arg)
 {
     pthread_mutex_lock(&lock);
     for (;;) {
         while (!first && !stopping)
-            pthread_cond_wait(&cond, &lock);
+            wait_mail(arg);
         if (!first || time_is_up())
             break;
         struct mail *m = first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/payout.h"
 #include "server/event.h"
+#include "server/mail.h"
 #include "server/page.h"
 #include "server/wallet.h"
 
@@ -83,6 +84,11 @@ int payout_end(struct db_c *c, struct server *s, const char *account_id, const c
     const struct posting p[] = {
         {NULL, LEDGER_PAYABLE, -r.amount},
         {paid ? NULL : r.account, paid ? LEDGER_BANK : LEDGER_CASH, r.amount}};
+    char amount[SL_MONEY_TEXT], mail[512];
+    snprintf(mail, sizeof mail, "Your refund of %s %s was %s: %s\n\nRefund: %s\n",
+             money_format(r.amount, amount), r.currency, payout_sm.states[to].name, note, id);
+    if (mail_queue(c, s, r.account, "Your refund", mail, err) < 0)
+        return -1;
     return ledger_post(c, s, paid ? "payout_paid" : "payout_back", id, r.account, note, r.currency,
                        p, 2, NULL, err);
 }

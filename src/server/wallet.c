@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/event.h"
 #include "server/wallet.h"
+#include "server/mail.h"
 
 /* One payment at most; far above any real one, far below what int64 holds. */
 #define TOPUP_MAX (1000000000LL * SL_MICRO)
@@ -121,6 +122,10 @@ int wallet_topup_once(struct db_c *c, struct server *s, const char *account_id, 
     jw_str(&w, "currency", currency);
     jw_str(&w, "reason", reason);
     jw_end(&w);
+    char mail[512];
+    snprintf(mail, sizeof mail, "%s %s was paid in.\n\nTransaction: %s\n", text, currency, ret_txn);
+    if (mail_queue(c, s, account_id, "Your payment", mail, err) < 0)
+        return -1;
     return event_add(c, s, account_id, "wallet", ret_txn, "wallet.topup", actor, sl_buf_str(&b),
                      err);
 }

@@ -3,10 +3,12 @@
 """What stands on top of the ledger, over HTTP: invoices for what was paid in cash, vouchers, payments told by a
 provider (a client on loopback signs as one), refunds of cash."""
 import csv
+import glob
 import hashlib
 import hmac
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -210,6 +212,25 @@ def refunds(s, op, ann, bob):
     t.ok(one["id"] in cli(s, ann.token, "refund", "list").stdout, "refund list shows it")
 
 
+def receipts(s, op, ann):
+    def got():
+        out = []
+        for name in glob.glob(s.spool + "/*.eml"):
+            with open(name, encoding="utf-8") as f:
+                out.append((os.path.basename(name)[:-4], f.read()))
+        return [(i, m) for i, m in out if "To: ann@example.com" in m]
+    wait_for(lambda: all(any(x in m for _, m in got()) for x in ("50.000001 CNY was paid in", "was paid: transfer 17", "invoice was issued")), 60, "the receipts")
+    t.ok(all(f"Message-ID: <{i}@starlease>" in m for i, m in got()), "receipts of top-ups, refunds and invoices are mailed, each under its id")
+    t.equal(sum("50.000001 CNY was paid in" in m for _, m in got()), 1, "one receipt a payment")
+    shutil.move(s.spool, s.spool + ".away")
+    op.must("POST", f"/v1/accounts/{ann.account}/topups", {"amount": "3.000003", "reason": "test"})
+    s.kill()
+    shutil.move(s.spool + ".away", s.spool)
+    s.start()
+    wait_for(lambda: any("3.000003 CNY was paid in" in m for _, m in got()), 90, "the receipt")
+    t.equal(sum("3.000003 CNY was paid in" in m for _, m in got()), 1, "a receipt that could not be sent before the daemon was killed comes after its start")
+
+
 def statement(s, ann):
     path = s.dir + "/bill.json"
     p = cli(s, ann.token, "bill", "export", path)
@@ -245,6 +266,7 @@ with tempfile.TemporaryDirectory(prefix="starlease-test-") as keys_dir, Server(c
     t.run("vouchers", vouchers, s, op, ann, bob)
     t.run("refunds", refunds, s, op, ann, bob)
     t.run("payments", payments, s, op, ann)
+    t.run("receipts", receipts, s, op, ann)
     t.run("statement", statement, s, ann)
     audit = op.must("GET", "/v1/audit/money")
     t.ok(audit["ok"], "the audit holds afterwards", [c for c in audit["checks"] if not c["ok"]])

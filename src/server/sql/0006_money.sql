@@ -49,3 +49,9 @@ CREATE TABLE payout (
   currency TEXT NOT NULL, state TEXT NOT NULL, state_since_us BIGINT NOT NULL, reason TEXT NOT NULL, reference TEXT NOT NULL DEFAULT '',
   created_us BIGINT NOT NULL);
 CREATE INDEX payout_account ON payout(account_id, id);
+
+-- Mails that must arrive: written with what they tell of, deleted after they were handed over; the id is the Message-ID.
+CREATE TABLE outmail (
+  id TEXT PRIMARY KEY, rcpt TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL, tries BIGINT NOT NULL DEFAULT 0,
+  next_us BIGINT NOT NULL, created_us BIGINT NOT NULL);
+CREATE INDEX outmail_due ON outmail(next_us);
