@@ -32,7 +32,7 @@
 #include <sys/un.h>
 
 struct options {
-    const char *conf, *create_operator;
+    const char *conf, *create_operator, *backup, *restore;
     bool openapi, api_md, help_config, check_config, audit;
 };
 
@@ -221,6 +221,29 @@ static int create_operator(struct server *s, const char *email, struct sl_err *e
     return 0;
 }
 
+static int backup(struct server *s, const char *file, struct sl_err *err)
+{
+    if (db_copy(s->conf.db_path, file, err) < 0)
+        return -1;
+    printf("%s: a checked copy of %s; keep it like a password file\n", file, s->conf.db_path);
+    return 0;
+}
+
+/* Only where no server runs and no database is: nothing is overwritten. */
+static int restore(struct server *s, const char *file, struct sl_err *err)
+{
+    SL_AUTO_CLOSE int lock = -1;
+    if (control_lock(s, &lock, err) < 0)
+        return -1;
+    if (lock < 0)
+        return sl_fail(err, SL_CONFLICT, "a starleased uses %s; stop it first", s->conf.db_path);
+    if (db_copy(file, s->conf.db_path, err) < 0 || server_open(s, true, err) < 0)
+        return -1;
+    server_close(s);
+    printf("%s restored from %s; start the server\n", s->conf.db_path, file);
+    return 0;
+}
+
 static int with_server(const struct options *o, struct server *s, struct sl_arena *arena)
 {
     struct sl_err err = {0};
@@ -230,6 +253,10 @@ static int with_server(const struct options *o, struct server *s, struct sl_aren
         return report(&err);
     if (o->audit)
         rc = control_audit(s, stdout, &status, &err);
+    else if (o->backup)
+        rc = backup(s, o->backup, &err);
+    else if (o->restore)
+        rc = restore(s, o->restore, &err);
     else if (o->create_operator)
         rc = create_operator(s, o->create_operator, &err);
     else
@@ -279,6 +306,10 @@ static const struct cmd_opt options[] = {
            create_operator),
     OPTION("audit", CMD_FLAG, NULL, "recompute money and event chains; exit 1 on a difference",
            audit),
+    OPTION("backup", CMD_TEXT, "FILE", "copy the database to FILE, also while the server runs",
+           backup),
+    OPTION("restore", CMD_TEXT, "FILE", "make the database from a copy; there must be none yet",
+           restore),
     OPTION("openapi", CMD_FLAG, NULL, "print the OpenAPI document", openapi),
     OPTION("api-md", CMD_FLAG, NULL, "print docs/api.md", api_md),
     {0}};

@@ -6,8 +6,9 @@
  *
  * All writes go through ONE writer thread, which runs the queued functions of concurrent callers in
  * one transaction and commits them together: synchronous=FULL, one fsync for many. A second thread
- * waits for the disk while the writer goes on. When db_write returns 0 the change is durable, and so
- * is everything that db_read showed when it returns. A failed fsync or commit aborts the process.
+ * waits for the disk while the writer goes on. When db_write returns 0 the change is durable, and
+ * so is everything that db_read showed when it returns. A failed fsync or commit aborts the
+ * process.
  *
  *     static int add(struct db_c *c, void *arg, struct sl_err *err)
  *     {
@@ -52,6 +53,11 @@ struct db_options {
  */
 int db_open(const struct db_options *o, const char *const *migrations, struct db **ret_db,
             struct sl_err *err);
+/* Sets the engine up for the process; for the db_*.c files alone, before their first call. */
+void db_library(void);
+/* Copies the database file `from`, which may be in use, to the new file `to` as of one moment, and
+ * checks the copy. `to` appears whole or not at all; one that exists is SL_CONFLICT. */
+int db_copy(const char *from, const char *to, struct sl_err *err);
 /* Waits for queued writes, checkpoints, closes. NULL-safe. */
 void db_close(struct db *db);
 

@@ -810,11 +810,16 @@ static void library_once(void)
     db_pcache_install();
 }
 
-int db_open(const struct db_options *o, const char *const *migrations, struct db **ret_db,
-            struct sl_err *err)
+void db_library(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, library_once);
+}
+
+int db_open(const struct db_options *o, const char *const *migrations, struct db **ret_db,
+            struct sl_err *err)
+{
+    db_library();
     db_wal_register();
     struct db *db = sl_alloc(sizeof *db);
     db->inline_writes = o->inline_writes;
