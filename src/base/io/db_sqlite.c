@@ -69,7 +69,8 @@ struct db {
     pthread_cond_t work;
     struct job *first, *last;
     int n_queued;
-    int expected;      /* callers that are likely to write again at once */
+    int n_open;        /* queued, run or with the disk: not answered yet */
+    int callers;       /* how many there were lately */
     int64_t gather_us; /* how long the next batch may wait for them */
     bool stop;
     pthread_t thread;
@@ -494,19 +495,25 @@ static int run_batch(struct db *db, struct job *jobs, bool defer)
     return n;
 }
 
-/* Several callers write again and again: those of the last batch come back a moment after those
- * that queued behind it. Waiting for them (a fraction of a commit) makes one commit of what would
- * be two. A lone caller never waits. */
+/* Of the callers that write again and again, half are in the batch that the disk has while the
+ * other half are in the one that is run: then neither waits for the other. */
+static int half(const struct db *db)
+{
+    return (db->callers + 1) / 2;
+}
+
+/* Those of the last answer come back a moment after it. Waiting for them (a fraction of a batch's
+ * time) makes one commit of what would be two. A lone caller never waits. */
 static void gather(struct db *db)
 {
     struct timespec end;
-    if (db->n_queued >= db->expected || db->gather_us <= 0)
+    if (db->n_queued >= half(db) || db->gather_us <= 0)
         return;
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_nsec += db->gather_us * 1000;
     end.tv_sec += end.tv_nsec / 1000000000;
     end.tv_nsec %= 1000000000;
-    while (db->n_queued < db->expected && !db->stop)
+    while (db->n_queued < half(db) && !db->stop)
         if (pthread_cond_timedwait(&db->work, &db->write_lock, &end) != 0)
             break;
 }
@@ -515,7 +522,7 @@ static struct job *take_batch(struct db *db)
 {
     struct job *batch = db->first, *end = batch;
     int n = 1;
-    for (; n < BATCH_MAX && end->next; n++)
+    for (; n < BATCH_MAX && n < half(db) && end->next; n++)
         end = end->next;
     db->first = end->next;
     if (!db->first)
@@ -531,6 +538,7 @@ static void answer(struct db *db, struct job *batch)
     for (struct job *j = batch, *next; j; j = next) {
         next = j->next; /* the waiter owns j from `done` on */
         j->done = true;
+        db->n_open--;
         pthread_cond_signal(&j->finished);
     }
     pthread_mutex_unlock(&db->write_lock);
@@ -619,7 +627,7 @@ static void *writer_main(void *arg)
         db->stats.writes += n;
         if (n > db->stats.batch_max)
             db->stats.batch_max = n;
-        db->expected = n + db->n_queued > 1 ? n + db->n_queued : 0;
+        db->callers = db->n_open > db->callers * 7 / 8 ? db->n_open : db->callers * 7 / 8;
         db->gather_us = took / 2 < GATHER_MAX_US ? took / 2 : GATHER_MAX_US;
     }
     pthread_mutex_unlock(&db->write_lock);
@@ -647,6 +655,9 @@ static int write_job(struct db *db, db_fn *fn, void *arg, bool repeatable, struc
         db->first = &j;
     db->last = &j;
     db->n_queued++;
+    db->n_open++;
+    if (db->n_open > db->callers)
+        db->callers = db->n_open;
     pthread_cond_signal(&db->work);
     while (!j.done)
         pthread_cond_wait(&j.finished, &db->write_lock);
