@@ -11,13 +11,13 @@ PKG_RUN   = ca-certificates crun g++ dropbear-bin e2fsprogs erofs-utils iproute2
             procps util-linux xz-utils zstd
 PKG_IMAGE = mmdebstrap debian-archive-keyring
 PKG_TEST  = busybox-static sqlite3 gawk jq shellcheck clang clang-format-14 libclang-rt-14-dev man-db \
-            debootstrap git file python3-torch buildah docker-registry
+            debootstrap git file python3-torch buildah docker-registry binutils systemd
 PKG_PORT  = hipcc libamdhip64-dev rocm-device-libs clang-19 lld-19 clang-tools-19 llvm-19
 # The console's tests: a browser and fonts; node and npm only where there is no node of your own.
 PKG_WEB   = chromium fonts-dejavu-core fonts-noto-cjk $(if $(shell command -v npm),,nodejs npm)
 PKG_BENCH = nginx-light wrk postgresql-15 postgresql-contrib
 
-.PHONY: images build console deps deps-demo demo demo-stop test san bench torture fuzz mutants man install clean help
+.PHONY: deb images build console deps deps-demo demo demo-stop test san bench torture fuzz mutants man install clean help
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 $(BUILD)/build.ninja:
@@ -77,6 +77,9 @@ console:
 # Man pages and completions are printed by the programs and kept in the tree (tests/docs checks them).
 man: build
 	scripts/generate.sh $(BUILD)
+
+deb: build
+	packaging/deb.sh $(BUILD) $(BUILD)
 
 PREFIX ?= /usr/local
 install:
