@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from agent import Agent, small_root  # noqa: E402
+from buildah import Buildah  # noqa: E402
 from layout import Layout  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -127,16 +128,12 @@ def zeros():
     t.ok(got["size_bytes"] < 64 << 20, "they take next to no room in the image", got)
 
 
-def buildah(*args):
-    """buildah with its own storage below the test's folder."""
-    p = subprocess.run(["buildah", "--root", a.dir + "/bs", "--runroot", a.dir + "/br", "--storage-driver", "vfs", *args],
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
-    if p.returncode:
-        raise RuntimeError(f"buildah {args}: {p.stderr}")
-    return p.stdout.strip()
-
-
 def by_buildah():
+    with Buildah(a.dir) as buildah:
+        built_by(buildah)
+
+
+def built_by(buildah):
     if not shutil.which("buildah"):
         t.skip("an image that buildah wrote is imported", "buildah is not installed")
         return

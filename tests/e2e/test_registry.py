@@ -13,6 +13,7 @@ import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from agent import Agent, Refused, small_root  # noqa: E402
+from buildah import Buildah  # noqa: E402
 from layout import INDEX, Layout  # noqa: E402
 from registry import Registry  # noqa: E402
 from starlease import free_port  # noqa: E402
@@ -242,14 +243,11 @@ def real_registry():
                          env={"PATH": os.environ["PATH"], "OTEL_TRACES_EXPORTER": "none"})
     try:
         wait_for(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, 60, "docker-registry")
-        def buildah(*args):
-            return subprocess.run(["buildah", "--root", a.dir + "/bs", "--runroot", a.dir + "/br", "--storage-driver", "vfs", *args], check=True,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=120).stdout.strip()
-
-        c = buildah("from", "scratch")
-        buildah("add", "-q", c, small_root(a.dir), "/")
-        buildah("commit", "-q", c, "localhost/tool")
-        buildah("push", "-q", "--tls-verify=false", "--digestfile", a.dir + "/pushed", "localhost/tool", f"docker://127.0.0.1:{port}/team/tool:v1")
+        with Buildah(a.dir) as buildah:
+            c = buildah("from", "scratch")
+            buildah("add", "-q", c, small_root(a.dir), "/")
+            buildah("commit", "-q", c, "localhost/tool")
+            buildah("push", "-q", "--tls-verify=false", "--digestfile", a.dir + "/pushed", "localhost/tool", f"docker://127.0.0.1:{port}/team/tool:v1")
         with open(a.dir + "/pushed") as f:
             pushed = f.read().strip()
         got = a.call("image.import", name="real", reference=f"docker://127.0.0.1:{port}/team/tool@{pushed}")
